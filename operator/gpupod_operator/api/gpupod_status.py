@@ -1,0 +1,298 @@
+"""What the operator knows about one GPU pod. Everything is optional: an old or empty status reads as "not known".
+
+Times are transition times and nothing ticks: an unchanged world gives an equal status.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from gpupod_operator.api.base import ApiModel, Text, at_most, newest
+from gpupod_operator.api.conditions import Condition
+from gpupod_operator.api.money import Money
+from gpupod_operator.api.phases import AttemptCause, AttemptIntent, EndedAct, MigrationStep, Phase, WorkloadState
+from gpupod_operator.api.policies import Cloud, Readiness
+from gpupod_operator.api.times import Time
+
+
+class AttemptCandidate(ApiModel):
+    """The values of the candidate that was asked, so that a later edit of the list cannot change what they mean."""
+
+    index: int | None = None
+    gpu_type: str | None = None
+    gpu_type_id: str | None = None
+    count: int | None = None
+    cloud: Cloud | None = None
+    data_centers: tuple[str, ...] | None = None
+    max_price_per_hour: Money | None = None
+
+
+class Backoff(ApiModel):
+    """Creates refused in a row, and when the next one is made."""
+
+    failures: int | None = None
+    until: Time | None = None
+
+
+class Refusal(ApiModel):
+    """One candidate's refusal in the present round. `failure` is the provider port's class of it."""
+
+    index: int
+    gpu_type: str | None = None
+    failure: str | None = None
+    detail: Text | None = None
+
+
+class Attempt(ApiModel):
+    """One attempt is one pod id. Written before the create call, so that a crash between the two loses nothing."""
+
+    id: str | None = None
+    nonce: str | None = None
+    retired_nonces: Annotated[tuple[str, ...] | None, newest(10)] = None
+    candidate: AttemptCandidate | None = None
+    cause: AttemptCause | None = None
+    reason: Text | None = None
+    intent: AttemptIntent | None = None
+    intent_time: Time | None = None
+    pod_id: str | None = None
+    created_at: Time | None = None
+    """When the create was answered."""
+    seen: bool | None = None
+    """Whether any list or GET ever showed the pod."""
+    taken_over: bool | None = None
+    """Taken over by its stamp alone: no create of a recorded attempt made it."""
+    ever_ready: bool | None = None
+    generation: int | None = None
+    """The generation of the spec that allowed the create."""
+    spec_hash: str | None = None
+    hash_version: int | None = None
+    launched_start: Time | None = None
+    """The pod's start for which the workload was launched."""
+    unknown_since: Time | None = None
+    """When a create was answered ambiguously."""
+    waiting_since: Time | None = None
+    """First create of the present wait for capacity."""
+    backoff: Backoff | None = None
+    refusals: Annotated[tuple[Refusal, ...] | None, at_most(16)] = None
+
+
+class AccountStatus(ApiModel):
+    """The account under which the pod was created."""
+
+    id: str | None = None
+    key_fingerprint: str | None = None
+
+
+class PodStatus(ApiModel):
+    """The pod as the provider last showed it. `cost_per_hour` in USD; `provider_status` is the vendor's own word."""
+
+    id: str | None = None
+    name: str | None = None
+    gpu_summary: str | None = None
+    gpu_type: str | None = None
+    count: int | None = None
+    data_center: str | None = None
+    host_hint: str | None = None
+    cost_per_hour: Money | None = None
+    started_at: Time | None = None
+    provider_status: str | None = None
+    ports: Annotated[tuple[str, ...] | None, at_most(32)] = None
+
+
+class EndpointStatus(ApiModel):
+    """Where to log in. The host key is pinned per (pod id, start)."""
+
+    address: str | None = None
+    host: str | None = None
+    port: int | None = None
+    host_key: str | None = None
+    since: Time | None = None
+    pod_id: str | None = None
+    started_at: Time | None = None
+
+
+class ProbeStatus(ApiModel):
+    """The last change of what a visit showed. `class_` is the SSH class, `readiness` the highest level reached."""
+
+    class_: str | None = Field(default=None, alias="class")
+    message: Text | None = None
+    failures: int | None = None
+    since: Time | None = None
+    readiness: Readiness | None = None
+
+
+class Episode(ApiModel):
+    """A fault from its first observation to its recovery, of one attempt. `kind` is the cause."""
+
+    attempt: str | None = None
+    kind: str | None = None
+    first_seen: Time | None = None
+    observations: int | None = None
+    resumes: int | None = None
+    alerted: bool | None = None
+
+
+class MigrationStatus(ApiModel):
+    """A move to another host. `from_` is where the pod was (data center or host hint), `from_pod_id` which pod."""
+
+    step: MigrationStep | None = None
+    from_: str | None = Field(default=None, alias="from")
+    from_pod_id: str | None = None
+    reason: Text | None = None
+    started_at: Time | None = None
+    count_in_window: int | None = None
+    window_start: Time | None = None
+
+
+class WorkloadStatus(ApiModel):
+    """The launched workload, bound to the pod and the start that it was launched for."""
+
+    state: WorkloadState | None = None
+    pid: int | None = None
+    started_at: Time | None = None
+    exit_code: int | None = None
+    last_error: Text | None = None
+    pod_id: str | None = None
+    pod_started_at: Time | None = None
+    launch_id: str | None = None
+
+
+class DiagnosisStatus(ApiModel):
+    """The open window for a person to look at a failed workload."""
+
+    since: Time | None = None
+    until: Time | None = None
+    owner: str | None = None
+
+
+class CellsStatus(ApiModel):
+    """How many cells of the pod are where. `summary` is `verified/declared`."""
+
+    declared: int | None = None
+    verified: int | None = None
+    in_flight: int | None = None
+    blocked: int | None = None
+    summary: str | None = None
+
+
+class Ended(ApiModel):
+    """An end that stays ended. `started_at` is the start of the pod that ended, `at` when it ended."""
+
+    act: EndedAct | None = None
+    reason: Text | None = None
+    pod_id: str | None = None
+    started_at: Time | None = None
+    at: Time | None = None
+
+
+class CostStatus(ApiModel):
+    """A checkpoint in USD, written on transitions: live totals are `accrued_at_since + per_hour * (now - since)`."""
+
+    per_hour: Money | None = None
+    since: Time | None = None
+    accrued_at_since: Money | None = None
+    stopped_per_hour: Money | None = None
+    max_burn: Money | None = None
+
+
+class Receipt(ApiModel):
+    """What permitted the last act that may lose data. `digest` is the sha256 of the canonical evidence."""
+
+    pod_id: str | None = None
+    at: Time | None = None
+    reason: str | None = None
+    digest: str | None = None
+    verified: int | None = None
+    rerun: Annotated[tuple[str, ...] | None, at_most(50)] = None
+    discarded: Annotated[tuple[str, ...] | None, at_most(50)] = None
+    policy: Text | None = None
+    approved_by: Text | None = None
+
+
+class HistoryEntry(ApiModel):
+    """A past attempt. `cost` in USD; `logs` names the ConfigMap with its captured logs."""
+
+    attempt: str | None = None
+    pod_id: str | None = None
+    from_: Time | None = Field(default=None, alias="from")
+    until: Time | None = None
+    reason: Text | None = None
+    cost: Money | None = None
+    logs: str | None = None
+
+
+class ApprovalStatus(ApiModel):
+    """An approve-terminate annotation as first seen; it holds for 24 h from then."""
+
+    pod_id: str | None = None
+    first_seen: Time | None = None
+
+
+class AbandonStatus(ApiModel):
+    """An abandon-data annotation that took effect."""
+
+    pod_id: str | None = None
+    reason: Text | None = None
+
+
+class GpuPodStatus(ApiModel):
+    """The status of a GpuPod; written as a whole, and only when it differs."""
+
+    observed_generation: int | None = None
+    phase: Phase | None = None
+    message: Text | None = None
+    next_check: Time | None = None
+    conditions: tuple[Condition, ...] = ()
+    attempt: Attempt | None = None
+    account: AccountStatus | None = None
+    pod: PodStatus | None = None
+    endpoint: EndpointStatus | None = None
+    probe: ProbeStatus | None = None
+    episode: Episode | None = None
+    migration: MigrationStatus | None = None
+    migrations: int | None = None
+    workload: WorkloadStatus | None = None
+    diagnosis: DiagnosisStatus | None = None
+    cells: CellsStatus | None = None
+    ended: Ended | None = None
+    cost: CostStatus | None = None
+    receipt: Receipt | None = None
+    history: Annotated[tuple[HistoryEntry, ...], newest(20)] = ()
+    released: Annotated[tuple[str, ...] | None, newest(100)] = None
+    """Pod ids given up by Orphan or Stop: neither ours any more nor leaks."""
+    spent_adoptions: Annotated[tuple[str, ...] | None, newest(10)] = None
+    """Pod ids of `spec.adopt` that were seen alive; proven gone they have no further effect."""
+    approval: ApprovalStatus | None = None
+    abandon: AbandonStatus | None = None
+
+
+__all__ = [
+    "AbandonStatus",
+    "AccountStatus",
+    "ApprovalStatus",
+    "Attempt",
+    "AttemptCandidate",
+    "AttemptCause",
+    "AttemptIntent",
+    "Backoff",
+    "CellsStatus",
+    "CostStatus",
+    "DiagnosisStatus",
+    "Ended",
+    "EndedAct",
+    "EndpointStatus",
+    "Episode",
+    "GpuPodStatus",
+    "HistoryEntry",
+    "MigrationStatus",
+    "MigrationStep",
+    "Phase",
+    "PodStatus",
+    "ProbeStatus",
+    "Receipt",
+    "Refusal",
+    "WorkloadState",
+    "WorkloadStatus",
+]
