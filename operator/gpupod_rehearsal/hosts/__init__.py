@@ -1,0 +1,13 @@
+"""Rented pods: a directory, processes in namespaces of their own, and an SSH server on a loopback address."""
+
+from gpupod_rehearsal.hosts.null import NullHost
+from gpupod_rehearsal.hosts.protocol import (
+    Endpoint,
+    HostFailed,
+    NamespacesUnavailable,
+    PodHost,
+    PodLaunch,
+    VolumeMount,
+)
+
+__all__ = ["Endpoint", "HostFailed", "NamespacesUnavailable", "NullHost", "PodHost", "PodLaunch", "VolumeMount"]
