@@ -64,6 +64,18 @@ class Attempt(ApiModel):
     taken_over: bool | None = None
     """Taken over by its stamp alone: no create of a recorded attempt made it."""
     ever_ready: bool | None = None
+    contacted: bool | None = None
+    """Whether any SSH session ever reached the pod."""
+    launch_confirmed: bool | None = None
+    """Whether a launch was confirmed on the pod, in any of its starts."""
+    restarted: bool | None = None
+    """Whether the pod was ever stopped and started: its volumes may then hold results of an earlier start."""
+    start_requested_at: Time | None = None
+    """When we last ordered the stopped pod to start."""
+    drained: bool | None = None
+    """Whether the workload was ended by the drain that `intent` records."""
+    logs: str | None = None
+    """The ConfigMap that holds the captured logs."""
     generation: int | None = None
     """The generation of the spec that allowed the create."""
     spec_hash: str | None = None
@@ -135,11 +147,10 @@ class Episode(ApiModel):
 
 
 class MigrationStatus(ApiModel):
-    """A move to another host. `from_` is where the pod was (data center or host hint), `from_pod_id` which pod."""
+    """A move to another host. `from_` is the id of the pod that is left."""
 
     step: MigrationStep | None = None
     from_: str | None = Field(default=None, alias="from")
-    from_pod_id: str | None = None
     reason: Text | None = None
     started_at: Time | None = None
     count_in_window: int | None = None

@@ -79,10 +79,10 @@ class EndedAct(StrEnum):
 
 
 class MigrationStep(StrEnum):
-    """Steps of a migration, each recorded before it is taken. DELETE asks the gate and deletes in one pass."""
+    """Steps of a migration, each recorded before it is taken. GATE asks and deletes in one pass."""
 
     CAPTURE_LOGS = "CaptureLogs"
-    DELETE = "Delete"
+    GATE = "Gate"
     CONFIRM_GONE = "ConfirmGone"
     CREATE = "Create"
     AWAIT_READY = "AwaitReady"
