@@ -64,24 +64,28 @@ class Attempt(ApiModel):
     taken_over: bool | None = None
     """Taken over by its stamp alone: no create of a recorded attempt made it."""
     ever_ready: bool | None = None
-    contacted: bool | None = None
-    """Whether any SSH session ever reached the pod."""
-    launch_confirmed: bool | None = None
-    """Whether a launch was confirmed on the pod, in any of its starts."""
-    restarted: bool | None = None
-    """Whether the pod was ever stopped and started: its volumes may then hold results of an earlier start."""
-    start_requested_at: Time | None = None
-    """When we last ordered the stopped pod to start."""
-    drained: bool | None = None
-    """Whether the workload was ended by the drain that `intent` records."""
-    logs: str | None = None
-    """The ConfigMap that holds the captured logs."""
     generation: int | None = None
     """The generation of the spec that allowed the create."""
     spec_hash: str | None = None
     hash_version: int | None = None
     launched_start: Time | None = None
     """The pod's start for which the workload was launched."""
+    launch_confirmed: bool | None = None
+    """A launch was confirmed on this pod id, in any of its starts."""
+    contacted: bool | None = None
+    """Any SSH session ever reached this pod id."""
+    restarted: bool | None = None
+    """This pod id was stopped and started, or its container reset, since it was created."""
+    start_requested_at: Time | None = None
+    """When we last ordered the stopped pod to start."""
+    agent_start: Time | None = None
+    """The pod's start for which the agent was installed."""
+    cells_digest: str | None = None
+    """Of the agent's input as last written: which cells, from where, to where."""
+    drained: bool | None = None
+    """The workload was ended by a drain whose intent still stands."""
+    logs: str | None = None
+    """Name of the ConfigMap with this attempt's captured logs."""
     unknown_since: Time | None = None
     """When a create was answered ambiguously."""
     waiting_since: Time | None = None
@@ -101,16 +105,16 @@ class PodStatus(ApiModel):
     """The pod as the provider last showed it. `cost_per_hour` in USD; `provider_status` is the vendor's own word."""
 
     id: str | None = None
-    name: str | None = None
-    gpu_summary: str | None = None
-    gpu_type: str | None = None
+    name: Text | None = None
+    gpu_summary: Text | None = None
+    gpu_type: Text | None = None
     count: int | None = None
-    data_center: str | None = None
-    host_hint: str | None = None
+    data_center: Text | None = None
+    host_hint: Text | None = None
     cost_per_hour: Money | None = None
     started_at: Time | None = None
-    provider_status: str | None = None
-    ports: Annotated[tuple[str, ...] | None, at_most(32)] = None
+    provider_status: Text | None = None
+    ports: Annotated[tuple[Text, ...] | None, at_most(32)] = None
 
 
 class EndpointStatus(ApiModel):
@@ -168,6 +172,8 @@ class WorkloadStatus(ApiModel):
     pod_id: str | None = None
     pod_started_at: Time | None = None
     launch_id: str | None = None
+    ended_at: Time | None = None
+    """When the workload was first seen dead, or drained."""
 
 
 class DiagnosisStatus(ApiModel):

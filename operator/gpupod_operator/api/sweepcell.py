@@ -26,8 +26,8 @@ class Artifact(ApiModel):
 
     name: str
     path: str
-    files: tuple[str, ...] = ()
-    include: tuple[str, ...] = ()
+    files: tuple[str, ...] | None = None
+    include: tuple[str, ...] | None = None
     min_files: int | None = None
 
 
@@ -112,8 +112,8 @@ class VerificationStatus(ApiModel):
     head: str | None = None
     since: Time | None = None
     verified: int | None = None
-    missing: Annotated[tuple[str, ...] | None, at_most(20)] = None
-    mismatched: Annotated[tuple[str, ...] | None, at_most(20)] = None
+    missing: Annotated[tuple[Text, ...] | None, at_most(20)] = None
+    mismatched: Annotated[tuple[Text, ...] | None, at_most(20)] = None
 
 
 class SweepCellStatus(ApiModel):
