@@ -30,7 +30,7 @@ class NullHost:
         self.unreachable.discard(pod.pod_id)
         return endpoint
 
-    async def set_reachable(self, pod_id: str, reachable: bool, mode: str = "blackhole") -> None:
+    async def set_reachable(self, pod_id: str, reachable: bool, mode: str = "blackhole") -> None:  # noqa: ARG002
         if reachable:
             self.unreachable.discard(pod_id)
         else:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
-class HostFailed(RuntimeError):
+class HostError(RuntimeError):
     """A host could not do what it was told; the text becomes a line of the pod's system log."""
 
 
 class NamespacesUnavailable(RuntimeError):
-    """This machine does not let us make mount and PID namespaces; the message is one line and says what to do."""
+    """The machine does not let us make mount and PID namespaces; the message is one line and says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class VolumeMount:
-    """Storage under `path` in the pod. `network_volume` names shared storage; None is the pod's own host-local volume."""
+    """Storage under `path` in the pod. `network_volume` names shared storage; None is the pod's own volume."""
 
     path: str
     network_volume: str | None = None
@@ -48,7 +48,7 @@ class PodHost(Protocol):
     instant: bool
 
     async def start(self, pod: PodLaunch) -> Endpoint:
-        """Start the container on a new port. Raises HostFailed, NamespacesUnavailable."""
+        """Start the container on a new port. Raises HostError, NamespacesUnavailable."""
         ...
 
     async def set_reachable(self, pod_id: str, reachable: bool, mode: str = "blackhole") -> None:

@@ -6,7 +6,7 @@
 from gpupod_rehearsal.runpod.clock import Clock, SystemClock, VirtualClock
 from gpupod_rehearsal.runpod.cloud import Blueprint, Cloud
 from gpupod_rehearsal.runpod.contract import Profile
-from gpupod_rehearsal.runpod.faults import FaultBook, Rule, Target, UnknownFault
+from gpupod_rehearsal.runpod.faults import FaultBook, Rule, Target, UnknownFaultError
 from gpupod_rehearsal.runpod.pod import SimPod, Status
 from gpupod_rehearsal.runpod.simulator import RunPodSimulator
 from gpupod_rehearsal.runpod.world import Account, ApiKey, Host, NetworkVolume, Timings
@@ -28,6 +28,6 @@ __all__ = [
     "SystemClock",
     "Target",
     "Timings",
-    "UnknownFault",
+    "UnknownFaultError",
     "VirtualClock",
 ]

@@ -1,7 +1,7 @@
 """What the simulated vendor sells: GPU types, CPU flavors, data centers and images, with list prices.
 
-Identifiers are RunPod's own. Prices are list prices in USD an hour for a single GPU, of the order seen in November 2026;
-they are data for tests and are not meant to follow the market.
+Identifiers are RunPod's own. Prices are list prices in USD an hour for a single GPU, of the order seen in November
+2026; they are data for tests and are not meant to follow the market.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class Cloud:
         plan = blueprint or Blueprint()
         self.clock = clock
         self.now = clock()
-        self.random = random.Random(plan.seed)  # noqa: S311 - a replayable world, not a secret
+        self.random = random.Random(plan.seed)  # a replayable world
         self.timings = plan.timings
         self.images = plan.images
         self.omitted_count_is_no_capacity = plan.omitted_count_is_no_capacity
@@ -78,8 +78,7 @@ class Cloud:
             self.now = at
             self._settle()
             return True
-        if now > self.now:
-            self.now = now
+        self.now = max(self.now, now)
         self._settle()
         return False
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from gpupod_rehearsal.hosts.protocol import Endpoint, HostFailed, NamespacesUnavailable, PodHost, PodLaunch, VolumeMount
+from gpupod_rehearsal.hosts.protocol import Endpoint, HostError, NamespacesUnavailable, PodHost, PodLaunch, VolumeMount
 from gpupod_rehearsal.runpod.cloud import Cloud
 from gpupod_rehearsal.runpod.orders import DestroyContainer, Order, SetReachable, StartContainer, StopContainer
 from gpupod_rehearsal.runpod.pod import PortMapping, SimPod
@@ -75,7 +75,7 @@ class HostDriver:
                     await self._hosts.terminate(pod.id)
                 case SetReachable():
                     await self._hosts.set_reachable(pod.id, order.reachable, order.mode)
-        except (HostFailed, NamespacesUnavailable) as failure:
+        except (HostError, NamespacesUnavailable) as failure:
             _log.warning("pod %s: %s", pod.id, failure)
             self._cloud.container_failed(pod.id, pod.starts, str(failure))
 

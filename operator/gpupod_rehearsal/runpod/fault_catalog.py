@@ -1,4 +1,4 @@
-"""Every fault the simulator can play, as data: its name, what it does, its parameters and how often it strikes by default.
+"""Every fault the simulator can play, as data: its name, what it does, its parameters, how often it strikes.
 
 The names are the public interface of scenarios; add to them, do not rename.
 """
@@ -42,7 +42,9 @@ _KINDS = (
     FaultKind("disk-too-small", "the image does not fit: RUNNING for ever without runtime"),
     FaultKind("uptime-zero-loop", "the container never gets past its first second", count=1),
     FaultKind("crash-loop", "the container restarts every `seconds`", {"seconds": 20}, 1),
-    FaultKind("host-death", "the host is gone with everything on it; `status` is what the API says", {"status": "RUNNING"}),
+    FaultKind(
+        "host-death", "the host is gone with everything on it; `status` is what the API says", {"status": "RUNNING"}
+    ),
     FaultKind("outside-stop", "somebody stops the pod in the console, `uptime` seconds into its run", {"uptime": 0}, 1),
     FaultKind("outside-terminate", "somebody deletes the pod in the console", {"uptime": 0}, 1),
     FaultKind("balance-zero", "the money of the account is gone", count=1),
@@ -65,7 +67,7 @@ _KINDS = (
     FaultKind("repeated-cursor", "a page gives the cursor it was asked with", count=1),
     FaultKind("empty-list", "the list is empty although pods live", count=1),
     FaultKind("duplicate-ids", "a page repeats a pod", count=1),
-    FaultKind("rate-limited", "429 with `Retry-After` of `seconds` for `window`", {"seconds": 12, "window": "minute"}, 1),
+    FaultKind("rate-limited", "429 with `Retry-After`, for a window", {"seconds": 12, "window": "minute"}, 1),
     FaultKind("html-502", "the proxy answers with a page", {"status": 502}, 1),
     FaultKind("http-500", "an error before anything is done", {"status": 500}, 1),
     FaultKind("cloudflare-1010", "the proxy bans the client: 403 with a page", count=1),
@@ -78,7 +80,7 @@ _KINDS = (
     FaultKind("delete-lingers", "a deleted pod stays visible as TERMINATED for `seconds`", {"seconds": 60}),
     FaultKind("delete-404-alive", "DELETE says 404, the pod lives on", count=1),
     FaultKind("unknown-status", "a status of tomorrow", {"status": "MIGRATING"}),
-    FaultKind("missing-fields", "`fields` (comma-separated) are missing from pods", {"fields": "runtime,ssh,cost,actions"}),
+    FaultKind("missing-fields", "`fields` are missing from pods", {"fields": "runtime,ssh,cost,actions"}),
     FaultKind("unknown-fields", "pods carry a field of tomorrow", {"field": "telemetry"}),
 )
 

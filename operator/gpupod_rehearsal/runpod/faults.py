@@ -1,4 +1,4 @@
-"""Faults by name: a book of rules, each aimed at a request, pod, host, data center or account, for a count or a while."""
+"""Faults by name: a book of rules, each aimed at requests, pods, hosts, data centers or accounts, for a while."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpupod_rehearsal.runpod.clock import Now
 from gpupod_rehearsal.runpod.fault_catalog import CATALOG, FaultKind, Param
 
 
-class UnknownFault(ValueError):
+class UnknownFaultError(ValueError):
     """The name, a parameter or a target of a fault is not known; the message lists what is."""
 
 
@@ -132,16 +132,18 @@ class FaultBook:
     ) -> Rule:
         """Arm a fault, `after` seconds from now for `duration` seconds (for ever) and `count` hits (unbounded).
 
-        Keywords that are parts of a `Target` (`pod`, `host`, `data_center`, `account`, `gpu`, `method`, `path`) aim it, the
-        others are the fault's parameters. Raises UnknownFault.
+        Keywords that are parts of a `Target` (`pod`, `host`, `data_center`, `account`, `gpu`, `method`, `path`) aim it,
+        the others are the fault's parameters. A `count` of -1 is without bound. Raises UnknownFaultError.
         """
         kind = CATALOG.get(name)
         if kind is None:
-            raise UnknownFault(f"no fault is called {name!r}; there are: {', '.join(sorted(CATALOG))}")
+            raise UnknownFaultError(f"no fault is called {name!r}; there are: {', '.join(sorted(CATALOG))}")
         parts = {part: str(params.pop(part)) for part in Target.__dataclass_fields__ if part in params}
         unknown = sorted(set(params) - set(kind.defaults))
         if unknown:
-            raise UnknownFault(f"{name} has no parameter {', '.join(unknown)}; it has: {', '.join(kind.defaults) or '-'}")
+            raise UnknownFaultError(
+                f"{name} has no parameter {', '.join(unknown)}; it has: {', '.join(kind.defaults) or '-'}"
+            )
         begins = self._clock() + timedelta(seconds=after)
         lasts = duration if duration is not None else kind.duration
         ends = None if lasts is None else begins + timedelta(seconds=lasts)
@@ -162,14 +164,16 @@ class FaultBook:
         """Arm a fault from its JSON or YAML form: `name`, `count`, `after`, `duration`, `target`, `params`."""
         unknown = sorted(set(document) - {"name", "count", "after", "duration", "target", "params"})
         if unknown:
-            raise UnknownFault(f"a fault has no field {', '.join(unknown)}")
+            raise UnknownFaultError(f"a fault has no field {', '.join(unknown)}")
         target, params = document.get("target") or {}, document.get("params") or {}
         if not isinstance(target, dict) or not isinstance(params, dict):
-            raise UnknownFault("target and params are objects")
-        parts = {"data_center" if key in {"dataCenter", "dc"} else str(key): str(value) for key, value in target.items()}
+            raise UnknownFaultError("target and params are objects")
+        parts = {
+            "data_center" if key in {"dataCenter", "dc"} else str(key): str(value) for key, value in target.items()
+        }
         strange = sorted(set(parts) - set(Target.__dataclass_fields__))
         if strange:
-            raise UnknownFault(f"a target has no part {', '.join(strange)}")
+            raise UnknownFaultError(f"a target has no part {', '.join(strange)}")
         count, after, duration = document.get("count"), document.get("after") or 0, document.get("duration")
         return self.add(
             str(document.get("name")),

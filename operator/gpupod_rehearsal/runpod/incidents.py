@@ -1,4 +1,4 @@
-"""What befalls pods and accounts from outside: dying hosts, people at the console, wedges in mid-run, empty accounts."""
+"""What befalls pods and accounts from outside: dying hosts, people at the console, wedges, empty accounts."""
 
 from __future__ import annotations
 

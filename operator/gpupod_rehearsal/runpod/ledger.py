@@ -1,7 +1,7 @@
 """Who paid for what: money per second, for running pods, stopped disks and network volumes.
 
-Storage prices are RunPod's list: $0.10 a GB and month for container and running volume disk, $0.20 for a stopped volume,
-$0.07 for a network volume up to 1 TB and $0.05 above. A month is 730 hours.
+Storage prices are RunPod's list: $0.10 a GB and month for container and running volume disk, $0.20 for a stopped
+volume, $0.07 for a network volume up to 1 TB and $0.05 above. A month is 730 hours.
 """
 
 from __future__ import annotations
@@ -71,9 +71,8 @@ class Ledger:
 
     def spent(self, now: datetime, *, account: str | None = None, subject: str | None = None) -> Decimal:
         """USD billed until `now`, exact, for one account or one pod or volume."""
-        return sum(
-            (sum(self.amounts(segment, segment.begin, now)) for segment in self._of(account, subject)), Decimal(0)
-        )
+        amounts = (self.amounts(segment, segment.begin, now) for segment in self._of(account, subject))
+        return sum((compute + disk for compute, disk in amounts), Decimal(0))
 
     def seconds(self, subject: str, meter: Meter, now: datetime) -> Decimal:
         """Seconds that `subject` spent on one meter, before the billing factor."""

@@ -1,4 +1,4 @@
-"""How a pod lives: PROVISIONING, STARTING while the image is pulled, RUNNING, then ports; and what the verbs do to it."""
+"""How a pod lives: PROVISIONING, STARTING while the image is pulled, RUNNING, then ports; and what the verbs do."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def restart(cloud: Cloud, pod: SimPod) -> None:
 def stop(cloud: Cloud, pod: SimPod, by: str = "user") -> None:
     """Stop a pod: it keeps its host and its volume, frees its GPUs, and bills for the volume at the stopped rate."""
     cloud.orders.append(StopContainer(pod.id))
-    _halt(cloud, pod)
+    _halt(pod)
     pod.status, pod.stopped_at, pod.ended_by = Status.EXITED, cloud.now, by
     pod.holds_gpus = False
     rate = stopped_disk_rate(volume_size(pod))
@@ -52,7 +52,7 @@ def stop(cloud: Cloud, pod: SimPod, by: str = "user") -> None:
 def terminate(cloud: Cloud, pod: SimPod, by: str = "user") -> None:
     """Delete a pod with its container disk and host-local volume; the meter stops."""
     cloud.orders.append(DestroyContainer(pod.id))
-    _halt(cloud, pod)
+    _halt(pod)
     pod.status, pod.deleted_at, pod.ended_by = Status.TERMINATED, cloud.now, by
     pod.holds_gpus = False
     cloud.ledger.close(pod.id, cloud.now)
@@ -62,7 +62,7 @@ def lose_host(cloud: Cloud, pod: SimPod, status: Status) -> None:
     """The machine under a pod dies: its processes end, and RunPod bills nothing for a host that is down."""
     cloud.orders.append(StopContainer(pod.id))
     ports = pod.ports
-    _halt(cloud, pod)
+    _halt(pod)
     pod.ports = ports
     pod.status = status
     cloud.ledger.close(pod.id, cloud.now)
@@ -201,7 +201,7 @@ def _image(cloud: Cloud, pod: SimPod) -> Image:
     return cloud.images.get(pod.container.image) or Image(pull_seconds=cloud.timings.pull, size_gb=1)
 
 
-def _halt(cloud: Cloud, pod: SimPod) -> None:
+def _halt(pod: SimPod) -> None:
     pod.stage, pod.stage_at = Stage.NONE, None
     pod.starts += 1
     pod.running_at = pod.container_at = None

@@ -16,7 +16,7 @@ LOW_BALANCE = "Your account balance is too low to deploy this pod. Please add cr
 SPEND_LIMIT = "Deploying this pod would exceed the spend limit of your account."
 
 
-class Problem(Exception):  # noqa: N818 - it is the vendor's answer, not a failure of the simulator
+class Problem(Exception):
     """A refusal with its HTTP status, `detail` and, for 422, one line per violation."""
 
     def __init__(self, status: int, detail: str, errors: tuple[str, ...] = ()) -> None:

@@ -19,7 +19,7 @@ from gpupod_rehearsal.runpod.faults import FaultBook
 from gpupod_rehearsal.runpod.http.app import build_app
 from gpupod_rehearsal.runpod.http.journal import Journal
 from gpupod_rehearsal.runpod.ratelimit import DEFAULT_QUOTAS, Quota
-from gpupod_rehearsal.runpod.world import Account, ApiKey
+from gpupod_rehearsal.runpod.world import Account, default_accounts
 
 _TICK = 0.1
 
@@ -125,21 +125,6 @@ class RunPodSimulator:
         while True:
             await self.catch_up()
             await asyncio.sleep(_TICK)
-
-
-def default_accounts() -> list[Account]:
-    """A team with three keys (all, one for reading only, one without account and billing), and a stranger's account."""
-    narrow = frozenset({"pods:write", "catalog:read", "network-volumes:read"})
-    team = [
-        ApiKey("main", "rpa_simulated_main"),
-        ApiKey("reader", "rpa_simulated_reader", frozenset({"pods:read", "account:read", "billing:read"})),
-        ApiKey("narrow", "rpa_simulated_narrow", narrow),
-    ]
-    other = [ApiKey("other", "rpa_simulated_other")]
-    return [
-        Account("acct_main", "team@example.com", keys=team),
-        Account("acct_other", "other@example.com", keys=other),
-    ]
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

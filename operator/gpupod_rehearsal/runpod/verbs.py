@@ -1,4 +1,4 @@
-"""What can be done to an existing pod over the API: start, stop, restart, terminate and PATCH, with the vendor's refusals."""
+"""What can be done to an existing pod: start, stop, restart, terminate and PATCH, with the vendor's refusals."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def act(cloud: Cloud, account: Account, pod: SimPod, action: str) -> None:
 
 
 def update(cloud: Cloud, account: Account, pod: SimPod, body: Mapping[str, Any]) -> None:
-    """Apply a PATCH that fits the contract. A change of the container part resets a running pod. Raises Problem 400, 409."""
+    """Apply a PATCH that fits the contract; a new container part resets a running pod. Raises Problem 400, 409."""
     refuse_cluster_member(pod)
     body = with_template(account, body)
     check_ports(body.get("ports", []))

@@ -1,4 +1,4 @@
-"""The things a simulated cloud is made of besides pods: hosts, accounts with keys, network volumes, and how long things take."""
+"""What a simulated cloud is made of besides pods: hosts, accounts with keys, network volumes, and its timings."""
 
 from __future__ import annotations
 
@@ -109,13 +109,12 @@ class Timings:
 
 
 def default_hosts() -> list[Host]:
-    """Two hosts of eight GPUs for every type in every second data center, and community machines for four of the types."""
+    """Two hosts of eight GPUs for every type in every second data center, and community machines for some types."""
     hosts = []
     for number, gpu in enumerate(GPU_TYPES):
         for step in range(3):
             center = DATA_CENTERS[(number + 2 * step) % len(DATA_CENTERS)]
-            for copy in (1, 2):
-                hosts.append(Host(f"host-{center.id}-{number}{copy}".lower(), center.id, gpu.id))
+            hosts += [Host(f"host-{center.id}-{number}{copy}".lower(), center.id, gpu.id) for copy in (1, 2)]
         if gpu.community_price is not None and number % 2:
             hosts.append(Host(f"host-community-{number}".lower(), "", gpu.id, gpus=4, cloud="COMMUNITY"))
     return hosts
@@ -127,3 +126,18 @@ def default_images() -> dict[str, Image]:
         "runpod/pytorch:missing": Image(pull_seconds=5, exists=False),
         "ghcr.io/example/huge:1": Image(pull_seconds=600, size_gb=120),
     }
+
+
+def default_accounts() -> list[Account]:
+    """A team with three keys (all, one for reading only, one without account and billing), and a stranger's account."""
+    narrow = frozenset({"pods:write", "catalog:read", "network-volumes:read"})
+    team = [
+        ApiKey("main", "rpa_simulated_main"),
+        ApiKey("reader", "rpa_simulated_reader", frozenset({"pods:read", "account:read", "billing:read"})),
+        ApiKey("narrow", "rpa_simulated_narrow", narrow),
+    ]
+    other = [ApiKey("other", "rpa_simulated_other")]
+    return [
+        Account("acct_main", "team@example.com", keys=team),
+        Account("acct_other", "other@example.com", keys=other),
+    ]

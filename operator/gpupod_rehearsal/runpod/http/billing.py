@@ -101,7 +101,7 @@ def _time(request: web.Request, name: str, default: datetime) -> datetime:
 
 
 def _buckets(size: str, start: datetime, end: datetime) -> list[tuple[datetime, datetime]]:
-    found = []
+    found: list[tuple[datetime, datetime]] = []
     while start < end and len(found) < _MAX_BUCKETS:
         following = _next(start, size)
         found.append((start, following))

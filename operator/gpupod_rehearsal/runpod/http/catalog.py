@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _STOCK_FILTERS = ("count", "cloud", "countryCodes", "cudaVersions", "minCudaVersion")
 _COUNTRY = re.compile(r"^[A-Z]{2}$")
 _CUDA = re.compile(r"^\d+\.\d+$")
+_MIN_CUDA = re.compile(r"^\d+(\.\d+)?$")
+_PRODUCTS = ("POD", "CLUSTER", "SERVERLESS")
 
 
 def routes() -> list[web.RouteDef]:
@@ -104,29 +106,31 @@ def _ask(request: web.Request) -> Ask | None:
     include, product = _listed(request, "include"), _listed(request, "product")
     if any(item != "AVAILABILITY" for item in include):
         raise invalid("include: value must be one of 'AVAILABILITY'")
-    if any(item not in {"POD", "CLUSTER", "SERVERLESS"} for item in product):
-        raise invalid("product: value must be one of 'POD', 'CLUSTER', 'SERVERLESS'")
+    if any(item not in _PRODUCTS for item in product):
+        raise invalid(f"product: value must be one of {', '.join(map(repr, _PRODUCTS))}")
     if bool(include) != bool(product):
         raise bad_request("include=AVAILABILITY and product must be given together")
-    if not include:
-        given = [name for name in _STOCK_FILTERS if name in request.query]
-        if given:
-            raise bad_request(f"{given[0]} is only valid with include=AVAILABILITY")
-        return None
+    given = [name for name in _STOCK_FILTERS if name in request.query]
+    if not include and given:
+        raise bad_request(f"{given[0]} is only valid with include=AVAILABILITY")
+    return _stock_filters(request) if include else None
+
+
+def _stock_filters(request: web.Request) -> Ask:
     cuda, minimum = _listed(request, "cudaVersions"), request.query.get("minCudaVersion")
     if cuda and minimum:
         raise bad_request("cudaVersions and minCudaVersion are mutually exclusive")
-    if any(not _CUDA.match(version) for version in cuda):
-        raise invalid("cudaVersions: must be major.minor")
-    if minimum is not None and not re.fullmatch(r"\d+(\.\d+)?", minimum):
-        raise invalid("minCudaVersion: must be major or major.minor")
-    if any(not _COUNTRY.match(code) for code in _listed(request, "countryCodes")):
-        raise invalid("countryCodes: must be ISO 3166-1 alpha-2 codes")
     count, tier = request.query.get("count", "1"), request.query.get("cloud", "SECURE")
-    if not count.isdecimal() or int(count) < 1:
-        raise invalid("count: minimum: want 1")
-    if tier not in {"SECURE", "COMMUNITY"}:
-        raise invalid("cloud: value must be one of 'SECURE', 'COMMUNITY'")
+    checks = {
+        "cudaVersions: must be major.minor": all(_CUDA.match(version) for version in cuda),
+        "minCudaVersion: must be major or major.minor": minimum is None or _MIN_CUDA.match(minimum) is not None,
+        "countryCodes: must be ISO 3166-1 alpha-2": all(map(_COUNTRY.match, _listed(request, "countryCodes"))),
+        "count: minimum: want 1": count.isdecimal() and int(count) >= 1,
+        "cloud: value must be one of 'SECURE', 'COMMUNITY'": tier in {"SECURE", "COMMUNITY"},
+    }
+    broken = [message for message, holds in checks.items() if not holds]
+    if broken:
+        raise invalid(*broken)
     return Ask(None, int(count), tier, (), tuple(cuda), minimum, account=account(request).id)
 
 
@@ -156,9 +160,11 @@ def _gpu(cloud: Cloud, gpu: GpuType, ask: Ask | None, request: web.Request) -> d
         stock = availability(cloud, _for(ask, gpu.id, (center.id,)))
         if stock != "NONE":
             centers.append({"id": center.id, "name": center.name, "availability": stock})
-    view["availability"] = availability(
-        cloud, _for(ask, gpu.id, tuple(str(center["id"]) for center in centers) if countries else ())
-    ) if centers or not countries else "NONE"
+    view["availability"] = (
+        availability(cloud, _for(ask, gpu.id, tuple(str(center["id"]) for center in centers) if countries else ()))
+        if centers or not countries
+        else "NONE"
+    )
     if centers:
         view["dataCenters"] = centers
     versions = [

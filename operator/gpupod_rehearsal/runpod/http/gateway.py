@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from gpupod_rehearsal.runpod.faults import Subject
+from gpupod_rehearsal.runpod.faults import Rule, Subject
 from gpupod_rehearsal.runpod.http import distortions
 from gpupod_rehearsal.runpod.http.context import ACCOUNT, FAULT, KEY, POD, problem_response, simulator
 from gpupod_rehearsal.runpod.http.journal import Entry
 from gpupod_rehearsal.runpod.problems import Problem, not_found
+from gpupod_rehearsal.runpod.ratelimit import Quota
 
 if TYPE_CHECKING:
     from gpupod_rehearsal.runpod.simulator import RunPodSimulator
@@ -75,23 +76,26 @@ async def _answer(sim: RunPodSimulator, request: web.Request, handler: Handler) 
 
 async def _authenticated(sim: RunPodSimulator, request: web.Request, handler: Handler) -> web.StreamResponse:
     account = request[ACCOUNT]
-    subject = Subject(
-        pod=request.match_info.get("id"), account=account.id, method=request.method, path=request.path
-    )
+    subject = Subject(pod=request.match_info.get("id"), account=account.id, method=request.method, path=request.path)
     quota = sim.quota(account)
     window = quota.take(sim.cloud.now)
     throttle = sim.faults.fire("rate-limited", subject) if window is None else None
     if window is not None or throttle is not None:
-        seconds = throttle.number("seconds") if throttle is not None else quota.resets_in(window or "minute", sim.cloud.now)
-        name = throttle.text("window") if throttle is not None else window or "minute"
         request[FAULT] = "rate-limited" if throttle is not None else None
-        response: web.StreamResponse = problem_response(Problem(429, f"rate limit exceeded for the {name} window"))
-        response.headers["Retry-After"] = str(max(1, round(seconds)))
-        response.headers.update(quota.headers(sim.cloud.now, {name: seconds}))
-        return response
+        return _throttled(sim, quota, window, throttle)
     response = await _handled(sim, request, handler, subject)
     if not response.prepared:
         response.headers.update(quota.headers(sim.cloud.now))
+    return response
+
+
+def _throttled(sim: RunPodSimulator, quota: Quota, window: str | None, throttle: Rule | None) -> web.StreamResponse:
+    now = sim.cloud.now
+    name = throttle.text("window") if throttle is not None else window or "minute"
+    seconds = throttle.number("seconds") if throttle is not None else quota.resets_in(name, now)
+    response = problem_response(Problem(429, f"rate limit exceeded for the {name} window"))
+    response.headers["Retry-After"] = str(max(1, round(seconds)))
+    response.headers.update(quota.headers(now, {name: seconds}))
     return response
 
 

@@ -1,4 +1,4 @@
-"""`/graphql`: the reading part of the vendor's old API, as far as its Python SDK needs it to look at pods and GPU types."""
+"""`/graphql`: the reading part of the vendor's old API, as far as its Python SDK needs it."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def _gpu(gpu: GpuType) -> Data:
         "securePrice": float(secure) if secure is not None else None,
         "communityPrice": float(community) if community is not None else None,
     }
-    prices |= {name: None for name in ("oneMonthPrice", "threeMonthPrice", "oneWeekPrice", "sixMonthPrice")}
-    prices |= {name: None for name in ("communitySpotPrice", "secureSpotPrice", "clusterPrice", "oneYearPrice")}
+    prices |= dict.fromkeys(("oneWeekPrice", "oneMonthPrice", "threeMonthPrice", "sixMonthPrice", "oneYearPrice"))
+    prices |= dict.fromkeys(("communitySpotPrice", "secureSpotPrice", "clusterPrice"))
     return {
         "id": gpu.id,
         "displayName": gpu.name,

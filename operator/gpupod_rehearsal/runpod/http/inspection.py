@@ -9,8 +9,8 @@ from aiohttp import web
 
 from gpupod_rehearsal.runpod.clock import VirtualClock
 from gpupod_rehearsal.runpod.create import create
-from gpupod_rehearsal.runpod.faults import Rule, Target, UnknownFault
 from gpupod_rehearsal.runpod.fault_catalog import CATALOG
+from gpupod_rehearsal.runpod.faults import UnknownFaultError
 from gpupod_rehearsal.runpod.http.context import json_response, simulator
 from gpupod_rehearsal.runpod.ledger import Meter
 from gpupod_rehearsal.runpod.pod import SimPod
@@ -59,7 +59,7 @@ async def ledger(request: web.Request) -> web.Response:
         {"volumeId": volume.id, "billed": str(cloud.ledger.spent(cloud.now, subject=volume.id))}
         for volume in cloud.volumes.values()
     ]
-    total = sum((Decimal(str(row["billed"])) for row in [*rows, *volumes]), Decimal(0))
+    total = sum((cloud.ledger.spent(cloud.now, account=account) for account in cloud.accounts), Decimal(0))
     rates = {account: str(cloud.ledger.rate(account)) for account in cloud.accounts}
     balances = {account.id: str(cloud.balance(account)) for account in cloud.accounts.values()}
     return json_response(
@@ -133,7 +133,7 @@ async def add_faults(request: web.Request) -> web.Response:
     wanted: list[Any] = document if isinstance(document, list) else [document]
     try:
         rules = [sim.faults.load(item) for item in wanted]
-    except (UnknownFault, ValueError) as error:
+    except (UnknownFaultError, ValueError) as error:
         return json_response({"error": str(error)}, 422)
     await sim.catch_up()
     return json_response({"faults": [rule.view() for rule in rules]}, 201)
@@ -160,8 +160,8 @@ async def wedge(request: web.Request) -> web.Response:
     sim = simulator(request)
     await sim.catch_up()
     options = {name: request.query[name] for name in ("ports", "mode") if name in request.query}
-    target = Target(pod=request.query.get("pod"), host=request.query.get("host"))
-    rule: Rule = sim.faults.add("wedge-later", target=target, **options)
+    target = {name: request.query[name] for name in ("pod", "host") if name in request.query}
+    rule = sim.faults.load({"name": "wedge-later", "target": target, "params": options})
     await sim.catch_up()
     return json_response(rule.view(), 201)
 

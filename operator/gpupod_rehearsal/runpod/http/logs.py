@@ -23,7 +23,7 @@ def routes() -> list[web.RouteDef]:
 
 
 async def stream(request: web.Request) -> web.StreamResponse:
-    """`source` picks container or system, `tail` (0..5000, default 100) the past, `since` or `Last-Event-ID` a start."""
+    """`source` is container or system, `tail` (0..5000, default 100) the past, `since` or `Last-Event-ID` a start."""
     demand(request, "pods:read")
     sim, pod = simulator(request), pod_of(request)
     source, tail, since = request.query.get("source"), _tail(request), _since(request)
