@@ -15,6 +15,8 @@ from gpupod_rehearsal.hub.accounts import HubToken, Role
 from gpupod_rehearsal.hub.limits import HubLimits
 from gpupod_rehearsal.hub.simulator import HubSimulator
 
+_WRITE: Role = "write"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Serve until SIGINT or SIGTERM; 2 when an argument is wrong or the port is taken."""
@@ -24,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
         simulator = _simulator(options)
         asyncio.run(_serve(simulator, options.repo))
     except (ValueError, OSError) as error:
-        print(f"gpupod_rehearsal.hub: {error}", file=sys.stderr)
+        sys.stderr.write(f"gpupod_rehearsal.hub: {error}\n")
         return 2
     return 0
 
@@ -71,7 +73,7 @@ def _simulator(options: argparse.Namespace) -> HubSimulator:
     orgs: dict[str, dict[str, Role]] = {}
     for text in options.org:
         org, _, members = text.partition("=")
-        orgs[org] = {member: "write" for member in members.split(",")}
+        orgs[org] = dict.fromkeys(members.split(","), _WRITE)
     return HubSimulator(
         tokens=[read_token(text) for text in options.token],
         orgs=orgs,
@@ -91,7 +93,8 @@ async def _serve(simulator: HubSimulator, repos: list[str]) -> None:
         kind, _, rest = text.partition(":")
         simulator.create_repo(rest.removesuffix(":private"), kind=kind, private=rest.endswith(":private"))
     async with simulator:
-        print(json.dumps({"url": simulator.url, "pid": os.getpid()}), flush=True)
+        sys.stdout.write(json.dumps({"url": simulator.url, "pid": os.getpid()}) + "\n")
+        sys.stdout.flush()
         await stopped.wait()
 
 

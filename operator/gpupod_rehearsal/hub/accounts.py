@@ -33,7 +33,7 @@ class Accounts:
         """The token behind an `Authorization` header; None without one.
 
         Raises:
-            HubRefusal: 401, the header is malformed or the token unknown.
+            HubRefusedError: 401, the header is malformed or the token unknown.
         """
         if authorization is None:
             return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from pathlib import Path
 from uuid import uuid4
 
@@ -12,7 +11,7 @@ from gpupod_rehearsal.hub.objects import StoredFile, git_blob_sha1, lfs_file, re
 READ_CHUNK = 1024 * 1024
 
 
-class DigestMismatch(ValueError):
+class DigestMismatchError(ValueError):
     """The bytes that arrived are not the ones that were announced."""
 
 
@@ -46,7 +45,7 @@ class BlobStore:
         """Turn a finished incoming file into the LFS object `sha256`.
 
         Raises:
-            DigestMismatch: its content hashes to something else; the file is removed.
+            DigestMismatchError: its content hashes to something else; the file is removed.
         """
         digest = hashlib.sha256()
         with incoming.open("rb") as stream:
@@ -54,7 +53,7 @@ class BlobStore:
                 digest.update(chunk)
         if digest.hexdigest() != sha256:
             incoming.unlink()
-            raise DigestMismatch(f"expected sha256 {sha256}, got {digest.hexdigest()}")
+            raise DigestMismatchError(f"expected sha256 {sha256}, got {digest.hexdigest()}")
         self._publish(incoming, self._place(self._lfs, sha256))
 
     def lfs_size(self, sha256: str) -> int | None:
@@ -97,4 +96,4 @@ class BlobStore:
     @staticmethod
     def _publish(incoming: Path, target: Path) -> None:
         target.parent.mkdir(exist_ok=True)
-        os.replace(incoming, target)
+        incoming.replace(target)

@@ -40,7 +40,7 @@ class Call:
         """Who asks.
 
         Raises:
-            HubRefusal: 401, no token was sent.
+            HubRefusedError: 401, no token was sent.
         """
         if self.token is None:
             raise refusals.token_needed()
@@ -50,7 +50,7 @@ class Call:
         """The repository, if the caller may see it.
 
         Raises:
-            HubRefusal: 404 (or 401 without a token), missing and hidden alike.
+            HubRefusedError: 404 (or 401 without a token), missing and hidden alike.
         """
         repository = self.state.registry.find(self.kind, self.repo_id or "")
         if repository is None or not self.state.accounts.can_read(
@@ -63,7 +63,7 @@ class Call:
         """The repository, if the caller may write to it.
 
         Raises:
-            HubRefusal: as `readable`; 401 without a token; 403 with a read token or no right.
+            HubRefusedError: as `readable`; 401 without a token; 403 with a read token or no right.
         """
         repository = self.readable()
         if not self.state.accounts.can_write(self.user, repository.namespace):
@@ -71,7 +71,7 @@ class Call:
         return repository
 
     def revision(self, repository: Repository) -> str:
-        """The commit the request's revision stands for; the one before it while the fault `lagging_revision` strikes."""
+        """The commit the revision stands for; the one before it while the fault `lagging_revision` strikes."""
         requested = self.parts.get("revision", "main")
         oid = repository.history.resolve(requested)
         lagging = self.fault is not None and self.fault.name == "lagging_revision"
@@ -83,7 +83,7 @@ class Call:
         """The JSON body.
 
         Raises:
-            HubRefusal: 400, it is not JSON.
+            HubRefusedError: 400, it is not JSON.
         """
         try:
             return json.loads(await self.request.read())

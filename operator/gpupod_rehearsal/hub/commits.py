@@ -22,7 +22,7 @@ def commit_lock(repository: Repository) -> Iterator[None]:
     """Hold a repository for one commit.
 
     Raises:
-        HubRefusal: 409, another commit holds it.
+        HubRefusedError: 409, another commit holds it.
     """
     if repository.committing:
         raise refusals.commit_in_progress()
@@ -39,7 +39,8 @@ async def make_commit(
     """Check and apply one commit; call it with the lock held.
 
     Raises:
-        HubRefusal: 412 (head moved), 429 (quota), 400 (content, limits), 403 (storage), 404 (branch). Nothing changes.
+        HubRefusedError: 412 (head moved), 429 (quota), 400 (content, limits), 403 (storage), 404 (branch); in each
+            case nothing has changed.
     """
     now = state.clock.now()
     state.commit_quota.check(repository.key, now, state.limits)
@@ -54,7 +55,7 @@ async def make_commit(
     deleted = _deleted_paths(before, payload)
     _check_files(payload, state.limits)
     entries = await _lfs_entries(state, payload)
-    _check_room(state, repository, before, deleted, [*payload.files, *entries])
+    _check_room(state, before, deleted, [*payload.files, *entries])
     _check_storage(state, repository, entries)
     for path, data in payload.files.items():
         entries[path] = state.blobs.put_regular(data)
@@ -90,7 +91,7 @@ def front_matter_errors(readme: str) -> list[str]:
 def _deleted_paths(before: Snapshot, payload: CommitPayload) -> tuple[str, ...]:
     for path in payload.deleted_files:
         if path not in before:
-            raise refusals.HubRefusal(404, f"File to delete not found: {path}", code="EntryNotFound")
+            raise refusals.HubRefusedError(404, f"File to delete not found: {path}", code="EntryNotFound")
     below = tuple(f"{folder}/" for folder in payload.deleted_folders)
     return tuple(path for path in before if path in payload.deleted_files or (below and path.startswith(below)))
 
@@ -120,9 +121,7 @@ async def _lfs_entries(state: HubState, payload: CommitPayload) -> dict[str, Sto
     return entries
 
 
-def _check_room(
-    state: HubState, repository: Repository, before: Snapshot, deleted: tuple[str, ...], added: list[str]
-) -> None:
+def _check_room(state: HubState, before: Snapshot, deleted: tuple[str, ...], added: list[str]) -> None:
     after = (before.keys() - set(deleted)) | set(added)
     _refuse_conflicts(after, added)
     per_directory = Counter(path.rpartition("/")[0] for path in after)

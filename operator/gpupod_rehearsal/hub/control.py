@@ -8,7 +8,7 @@ from typing import Any
 from aiohttp import web
 
 from gpupod_rehearsal.hub.faults import FAULTS, Fault
-from gpupod_rehearsal.hub.registry import Repository, RepositoryExists
+from gpupod_rehearsal.hub.registry import Repository, RepositoryExistsError
 from gpupod_rehearsal.hub.routes import OPERATIONS
 from gpupod_rehearsal.hub.state import HubState
 
@@ -32,7 +32,7 @@ class ControlApi:
         app.router.add_post("/_hub/faults", self.arm_fault)
         app.router.add_delete("/_hub/faults", self.clear_faults)
 
-    async def list_repos(self, request: web.Request) -> web.Response:
+    async def list_repos(self, _request: web.Request) -> web.Response:
         return web.json_response(
             [
                 {"kind": repo.kind, "id": repo.repo_id, "private": repo.private, "branches": repo.history.branches}
@@ -52,7 +52,7 @@ class ControlApi:
                 author=repo_id.partition("/")[0],
                 at=self._state.clock.now(),
             )
-        except RepositoryExists:
+        except RepositoryExistsError:
             return web.json_response({"created": False})
         except ValueError as error:
             raise web.HTTPBadRequest(text=str(error)) from error
@@ -96,14 +96,14 @@ class ControlApi:
             raise web.HTTPNotFound(text="no such file")
         return web.Response(body=self._state.blobs.read(entry))
 
-    async def list_requests(self, request: web.Request) -> web.Response:
+    async def list_requests(self, _request: web.Request) -> web.Response:
         return web.json_response([entry.to_json() for entry in self._state.requests])
 
-    async def clear_requests(self, request: web.Request) -> web.Response:
+    async def clear_requests(self, _request: web.Request) -> web.Response:
         self._state.requests.clear()
         return web.json_response({})
 
-    async def list_faults(self, request: web.Request) -> web.Response:
+    async def list_faults(self, _request: web.Request) -> web.Response:
         armed = [fault.to_json() for fault in self._state.faults.armed]
         return web.json_response({"known": dict(FAULTS), "operations": sorted(OPERATIONS), "armed": armed})
 
@@ -115,7 +115,7 @@ class ControlApi:
             raise web.HTTPBadRequest(text=str(error)) from error
         return web.json_response(fault.to_json())
 
-    async def clear_faults(self, request: web.Request) -> web.Response:
+    async def clear_faults(self, _request: web.Request) -> web.Response:
         self._state.faults.clear()
         return web.json_response({})
 

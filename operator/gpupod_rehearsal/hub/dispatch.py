@@ -19,7 +19,7 @@ from gpupod_rehearsal.hub.state import HubState, LoggedRequest
 log = logging.getLogger(__name__)
 
 
-class _Dropped(Exception):
+class _DroppedError(Exception):
     """The connection is to be closed without an answer."""
 
 
@@ -32,7 +32,7 @@ class Dispatcher:
     async def handle(self, request: web.Request) -> web.StreamResponse:
         found = find_route(request.method, request.raw_path.partition("?")[0])
         if found is None:
-            return refusals.HubRefusal(404, "Sorry, we can't find the page you are looking for.").response()
+            return refusals.HubRefusedError(404, "Sorry, we can't find the page you are looking for.").response()
         route, parts = found
         call = Call(self._state, request, route.operation, parts)
         call.fault = self._state.faults.strike(route.operation, call.repo_id)
@@ -40,7 +40,7 @@ class Dispatcher:
         try:
             response = await self._answer(call, route)
             status = response.status
-        except _Dropped:
+        except _DroppedError:
             _close(request)
             response = web.Response()
         finally:
@@ -58,7 +58,7 @@ class Dispatcher:
                     user, route.quota, self._state.clock.now(), self._state.limits
                 )
             response = await self._handle_under_fault(call, route)
-        except refusals.HubRefusal as refusal:
+        except refusals.HubRefusedError as refusal:
             response = refusal.response()
         if not response.prepared:
             for name, value in headers.items():
@@ -74,7 +74,7 @@ class Dispatcher:
                 stack.enter_context(commit_lock(repository))
             fault = call.fault
             if fault is not None:
-                early = await self._strike_before(call, fault)
+                early = await self._strike_before(fault)
                 if early is not None:
                     return early
             response = await route.handler(call)
@@ -82,43 +82,50 @@ class Dispatcher:
                 return await self._strike_after(call, fault, response)
             return response
 
-    async def _strike_before(self, call: Call, fault: Fault) -> web.Response | None:
+    async def _strike_before(self, fault: Fault) -> web.Response | None:
         match fault.name:
-            case "status_before":
-                return refusals.HubRefusal(fault.status, fault.message).response()
             case "drop_before":
-                raise _Dropped
+                raise _DroppedError
             case "delay_before":
                 await self._state.clock.sleep(fault.seconds)
             case "html_page":
                 return web.Response(text="<html><body>Sign in to the network</body></html>", content_type="text/html")
+        refusal = self._refusal(fault)
+        if refusal is not None:
+            raise refusal
+        return None
+
+    def _refusal(self, fault: Fault) -> refusals.HubRefusedError | None:
+        match fault.name:
+            case "status_before":
+                return refusals.HubRefusedError(fault.status, fault.message)
             case "api_quota":
-                raise self._api_quota(fault)
+                return self._api_quota(fault)
             case "commit_quota":
-                raise refusals.commit_quota(self._state.limits.commits_per_hour, fault.seconds)
+                return refusals.commit_quota(self._state.limits.commits_per_hour, fault.seconds)
             case "queue_full":
-                raise refusals.queue_full()
+                return refusals.queue_full()
             case "commit_in_progress":
-                raise refusals.commit_in_progress()
+                return refusals.commit_in_progress()
             case "head_moved":
-                raise refusals.head_moved()
+                return refusals.head_moved()
             case "private_storage_full" | "public_storage_full":
-                raise refusals.storage_quota(private=fault.name.startswith("private"))
+                return refusals.storage_quota(private=fault.name.startswith("private"))
         return None
 
     async def _strike_after(self, call: Call, fault: Fault, response: web.StreamResponse) -> web.StreamResponse:
         match fault.name:
             case "status_after":
-                return refusals.HubRefusal(fault.status, fault.message).response()
+                return refusals.HubRefusedError(fault.status, fault.message).response()
             case "drop_after":
-                raise _Dropped
+                raise _DroppedError
             case "delay_after":
                 await self._state.clock.sleep(fault.seconds)
             case "truncated_body":
                 return await _send_half(call.request, response)
         return response
 
-    def _api_quota(self, fault: Fault) -> refusals.HubRefusal:
+    def _api_quota(self, fault: Fault) -> refusals.HubRefusedError:
         limits = self._state.limits
         refusal = refusals.api_quota(limits.api_requests, limits.window_seconds)
         reset = max(1, round(fault.seconds))

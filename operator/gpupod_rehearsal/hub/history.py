@@ -79,7 +79,7 @@ class History:
         """The commit a branch name, `refs/heads/...` or a full commit id stands for.
 
         Raises:
-            HubRefusal: 404 RevisionNotFound.
+            HubRefusedError: 404 RevisionNotFound.
         """
         name = revision.removeprefix("refs/heads/")
         if name in self.branches:

@@ -67,7 +67,7 @@ class RequestQuota:
         """Count one request and return its headers.
 
         Raises:
-            HubRefusal: 429, the window is used up; it carries the headers with `r=0`.
+            HubRefusedError: 429, the window is used up; it carries the headers with `r=0`.
         """
         length = timedelta(seconds=limits.window_seconds)
         window = self._windows.get((user or "", rate_class))

@@ -15,7 +15,7 @@ FORBIDDEN_SEGMENTS = frozenset({"", ".", "..", ".git"})
 
 @dataclass
 class CommitPayload:
-    """What a commit asks for: `files` by path with their bytes, `lfs` by path with (sha256, size or None for a copy)."""
+    """What a commit asks for: `files` by path, `lfs` by path with (sha256, size or None for a copy)."""
 
     title: str = ""
     description: str = ""
@@ -30,7 +30,7 @@ def parse_commit(body: bytes) -> CommitPayload:
     """Read a commit request.
 
     Raises:
-        HubRefusal: 400, a line is malformed, the header is missing, or a path is not allowed.
+        HubRefusedError: 400, a line is malformed, the header is missing, or a path is not allowed.
     """
     payload = CommitPayload()
     header_seen = False

@@ -43,7 +43,7 @@ class Repository:
         return self.repo_id if self.kind == "model" else self.key
 
 
-class RepositoryExists(ValueError):
+class RepositoryExistsError(ValueError):
     """There is a repository of that kind and id."""
 
 
@@ -70,14 +70,14 @@ class Registry:
         """Create a repository with the initial commit the Hub makes (`.gitattributes`).
 
         Raises:
-            RepositoryExists: it is there already.
+            RepositoryExistsError: it is there already.
             ValueError: kind or id is malformed.
         """
         namespace, _, name = repo_id.partition("/")
         if kind not in KINDS or not _NAME.fullmatch(namespace) or not _NAME.fullmatch(name):
             raise ValueError(f"not a repository: {kind} {repo_id}")
         if self.find(kind, repo_id):
-            raise RepositoryExists(f"{kind} {repo_id}")
+            raise RepositoryExistsError(f"{kind} {repo_id}")
         folder = self._root / f"{kind}s" / namespace / name
         folder.mkdir(parents=True)
         settings = {"kind": kind, "repo_id": repo_id, "private": private}

@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from gpupod_rehearsal.hub import refusals
-from gpupod_rehearsal.hub.blobs import READ_CHUNK, DigestMismatch
+from gpupod_rehearsal.hub.blobs import READ_CHUNK, DigestMismatchError
 from gpupod_rehearsal.hub.call import Call
 from gpupod_rehearsal.hub.lfs_grants import LfsGrant
 
@@ -75,7 +75,7 @@ async def verify(call: Call) -> web.Response:
     """Confirm that the object is stored with the announced size."""
     body = await call.json()
     if call.state.blobs.lfs_size(str(body.get("oid"))) != body.get("size"):
-        raise refusals.HubRefusal(404, "Object does not exist on the server")
+        raise refusals.HubRefusedError(404, "Object does not exist on the server")
     return web.json_response({})
 
 
@@ -94,7 +94,7 @@ def _actions(call: Call, grant: LfsGrant) -> dict[str, Any]:
 def _grant(call: Call) -> LfsGrant:
     grant = call.state.grants.find(call.parts["grant"])
     if grant is None:
-        raise refusals.HubRefusal(403, "Request has expired")
+        raise refusals.HubRefusedError(403, "Request has expired")
     return grant
 
 
@@ -109,7 +109,7 @@ async def _receive(call: Call) -> Path:
 async def _store(call: Call, grant: LfsGrant, incoming: Path) -> web.Response:
     try:
         await asyncio.to_thread(call.state.blobs.adopt_lfs, incoming, grant.sha256)
-    except DigestMismatch as error:
+    except DigestMismatchError as error:
         raise refusals.bad_request("XAmzContentChecksumMismatch: the bytes do not match the sha256") from error
     return web.json_response({})
 

@@ -36,7 +36,7 @@ async def tree(call: Call) -> web.Response:
             entry["lastCommit"] = _last_commit(log, str(entry["path"]))
     limits = call.state.limits
     size = limits.expanded_tree_page if expanded else limits.tree_page
-    return _page(call, entries, min(size, int(query.get("limit", size))))
+    return _page(call, entries, min(size, _number(call, "limit", size)))
 
 
 async def paths_info(call: Call) -> web.Response:
@@ -45,7 +45,7 @@ async def paths_info(call: Call) -> web.Response:
     form = await call.request.post()
     wanted = [str(path).strip("/") for path in form.getall("paths", [])]
     if len(wanted) > call.state.limits.paths_per_request:
-        raise refusals.HubRefusal(413, "too many parameters")
+        raise refusals.HubRefusedError(413, "too many parameters")
     oid = call.revision(repository)
     snapshot = repository.history.snapshot(oid)
     folders = directories(snapshot) if any(path not in snapshot for path in wanted) else {}
@@ -65,7 +65,7 @@ async def paths_info(call: Call) -> web.Response:
 async def commits(call: Call) -> web.Response:
     """One page of the revision's commits, newest first."""
     repository = call.readable()
-    size = min(1000, int(call.request.query.get("limit", call.state.limits.commits_page)))
+    size = min(1000, _number(call, "limit", call.state.limits.commits_page))
     items = [
         {
             "id": commit.oid,
@@ -106,7 +106,7 @@ async def resolve(call: Call) -> web.Response:
         start = max(0, entry.size + start)
     stop = entry.size if wanted.stop is None else min(wanted.stop, entry.size)
     if start >= stop and entry.size:
-        raise refusals.HubRefusal(416, "Range not satisfiable", headers={"Content-Range": f"bytes */{entry.size}"})
+        raise refusals.HubRefusedError(416, "Range not satisfiable", headers={"Content-Range": f"bytes */{entry.size}"})
     with call.state.blobs.path(entry).open("rb") as stream:
         stream.seek(start)
         body = stream.read(stop - start)
@@ -147,8 +147,15 @@ def _flag(value: str | None) -> bool:
     return (value or "").lower() in ("true", "1")
 
 
+def _number(call: Call, name: str, default: int) -> int:
+    text = call.request.query.get(name, str(default))
+    if not text.isdecimal():
+        raise refusals.bad_request(f"{name} must be a number")
+    return int(text)
+
+
 def _page(call: Call, items: list[dict[str, Any]], size: int) -> web.Response:
-    start = int(call.request.query.get("cursor", "0"))
+    start = _number(call, "cursor", 0)
     headers = {}
     if start + size < len(items):
         path = call.request.raw_path.partition("?")[0]

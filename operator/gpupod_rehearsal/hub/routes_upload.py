@@ -45,7 +45,7 @@ async def commit(call: Call) -> web.Response:
     """Apply one commit; the dispatcher holds the repository's lock around it."""
     repository = call.writable()
     if call.request.query.get("create_pr") in ("1", "true"):
-        raise refusals.HubRefusal(501, "Pull requests are not simulated")
+        raise refusals.HubRefusedError(501, "Pull requests are not simulated")
     payload = parse_commit(await call.request.read())
     branch = call.parts["revision"].removeprefix("refs/heads/")
     made = await make_commit(call.state, repository, branch, payload, call.user.user)

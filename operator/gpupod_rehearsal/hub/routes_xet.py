@@ -32,18 +32,20 @@ async def write_token(call: Call) -> web.Response:
     )
 
 
-async def known_chunks(call: Call) -> web.Response:
+async def known_chunks(_call: Call) -> web.Response:
     """Global deduplication: this storage offers none, so every chunk is uploaded."""
-    raise refusals.HubRefusal(404, "No shard for this chunk")
+    raise refusals.HubRefusedError(404, "No shard for this chunk")
 
 
 async def put_xorb(call: Call) -> web.Response:
+    """Store packed chunks."""
     _authorize(call)
     inserted = call.state.xet.put_xorb(call.parts["digest"], await call.request.read())
     return web.json_response({"was_inserted": inserted})
 
 
 async def put_shard(call: Call) -> web.Response:
+    """Learn which chunks make which files; refused while a named xorb is missing."""
     _authorize(call)
     try:
         call.state.xet.put_shard(await call.request.read())
@@ -52,7 +54,8 @@ async def put_shard(call: Call) -> web.Response:
     return web.json_response({"result": 1})
 
 
-async def telemetry(call: Call) -> web.Response:
+async def telemetry(_call: Call) -> web.Response:
+    """The client reports its timings; nobody reads them here."""
     return web.Response(status=204)
 
 

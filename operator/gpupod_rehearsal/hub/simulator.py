@@ -16,7 +16,7 @@ from gpupod_rehearsal.hub.control import ControlApi
 from gpupod_rehearsal.hub.dispatch import Dispatcher
 from gpupod_rehearsal.hub.faults import Fault
 from gpupod_rehearsal.hub.limits import HubLimits
-from gpupod_rehearsal.hub.registry import RepositoryExists
+from gpupod_rehearsal.hub.registry import RepositoryExistsError
 from gpupod_rehearsal.hub.state import HubState, LoggedRequest
 from gpupod_rehearsal.hub.view import RepositoryView
 
@@ -103,7 +103,7 @@ class HubSimulator:
             self.state.registry.create(
                 kind, repo_id, private=private, author=repo_id.partition("/")[0], at=self.state.clock.now()
             )
-        except RepositoryExists:
+        except RepositoryExistsError:
             return self.repo(repo_id, kind=kind)
         return self.repo(repo_id, kind=kind)
 

@@ -8,7 +8,6 @@ Formats: the Xet protocol specification (xorb chunk headers of 8 bytes, shard en
 from __future__ import annotations
 
 import asyncio
-import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -73,7 +72,7 @@ class XetStore:
         """Write a Xet file's plain bytes as an LFS object; its size, or None when no shard names that sha256.
 
         Raises:
-            DigestMismatch: the stored chunks do not make a file of that sha256.
+            DigestMismatchError: the stored chunks do not make a file of that sha256.
         """
         segments = self._files.get(sha256)
         if segments is None:
@@ -162,4 +161,4 @@ def _ungrouped(grouped: bytes, size: int) -> bytes:
 def _write(target: Path, data: bytes) -> None:
     incoming = target.with_name(f".{uuid4().hex}")
     incoming.write_bytes(data)
-    os.replace(incoming, target)
+    incoming.replace(target)
