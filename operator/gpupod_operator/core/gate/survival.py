@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from gpupod_operator.api.phases import AttemptIntent
 from gpupod_operator.api.sweepcell import SweepCellSpec
 from gpupod_operator.core.gate.question import CellFacts, GateAct, GateQuestion
+from gpupod_operator.core.mounts import on_mount
 from gpupod_operator.core.provider import ProviderPod, ProviderState
 from gpupod_operator.core.shell import SshClass
 
@@ -56,14 +55,6 @@ def workload_is_ours(q: GateQuestion) -> bool:
     """Whatever writes cells on this pod was launched by us: no image command, not adopted, a command of ours."""
     container = q.spec.container
     return q.created_by_us and not container.entrypoint and not container.cmd and bool(q.spec.workload.command)
-
-
-def on_mount(path: str, mount: str) -> bool:
-    """`path` is the mount or below it, compared by whole components; a path with `..` is on no mount."""
-    parts = PurePosixPath(path)
-    if ".." in parts.parts:
-        return False
-    return parts.is_relative_to(PurePosixPath(mount))
 
 
 def _surviving_mounts(q: GateQuestion, pod: ProviderPod) -> tuple[str, ...]:

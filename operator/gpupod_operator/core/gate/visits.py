@@ -86,6 +86,9 @@ def workload_ended_at(q: GateQuestion) -> datetime | None:
     """A time by which the workload had ended for sure, or None."""
     if q.workload_ended_at is not None:
         return q.workload_ended_at
+    workload = q.status.workload
+    if workload is not None and workload.pod_id == q.pod_id and workload.ended_at is not None:
+        return workload.ended_at
     running = find_condition(q.status.conditions, ConditionType.WORKLOAD_RUNNING)
     if running is not None and running.status is ConditionStatus.FALSE:
         return running.last_transition_time
