@@ -109,7 +109,7 @@ _OUTSIDE = (
 
 
 def _rewriting(agent: AgentView | None, was_verified: bool) -> bool:
-    """The agent has newer output of the cell than what it has committed; a cell verified before is not written twice."""
+    """The agent has newer output than what it has committed; a cell verified before is not written twice."""
     if agent is None or agent.cell is None or not agent.cell.done_seen or was_verified:
         return False
     return agent.cell.state in ("Produced", "Uploading")

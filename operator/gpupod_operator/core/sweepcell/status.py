@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpupod_operator.api.conditions import Condition, ConditionStatus, find_condition, set_condition
-from gpupod_operator.api.phases import SweepCellPhase
+from gpupod_operator.api.gpupod_status import AbandonStatus
+from gpupod_operator.api.phases import SweepCellPhase, VerificationState
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.api.sweepcell import AbandonStatus, SweepCellStatus
+from gpupod_operator.api.sweepcell import SweepCellStatus
 from gpupod_operator.core.sweepcell.findings import Findings
 from gpupod_operator.core.sweepcell.scope import CellEvent, CellScope
 
@@ -75,14 +76,7 @@ def _conditions(scope: CellScope, found: Findings, ready: Verdict) -> Iterator[t
 def _ready(scope: CellScope, found: Findings, deletion_waits: bool) -> Verdict:
     pod = scope.pod
     if deletion_waits:
-        seen = found.observation.pod_id if found.observation is not None else None
-        bound = seen or pod.pod_id
-        return (
-            FALSE,
-            Reason.TEARDOWN_BLOCKED,
-            f"deletion waits: pod {bound} may hold it and it is not verified on the Hub ({found.message}). Wait for the "
-            f'upload, or annotate gpupod.dev/abandon-data: "{bound}: <why>"',
-        )
+        return FALSE, Reason.TEARDOWN_BLOCKED, _deletion_waits(scope, found)
     if found.phase is SweepCellPhase.VERIFIED:
         return TRUE, Reason.VERIFIED, found.message
     if found.phase is SweepCellPhase.BLOCKED and found.reason is Reason.DESTINATION_CONFLICT:
@@ -98,6 +92,13 @@ def _ready(scope: CellScope, found: Findings, deletion_waits: bool) -> Verdict:
     if agent is not None and agent.problem and agent.pod_id == pod.pod_id:
         return FALSE, Reason.AGENT_UNAVAILABLE, f"the agent cannot run on pod {pod.pod_id}: {agent.problem}"
     return TRUE, Reason.ACCEPTED, found.message
+
+
+def _deletion_waits(scope: CellScope, found: Findings) -> str:
+    seen = found.observation.pod_id if found.observation is not None else None
+    bound = seen or scope.pod.pod_id
+    edit = f'annotate gpupod.dev/abandon-data: "{bound}: <why>"'
+    return f"deletion waits: pod {bound} may hold it and the Hub does not ({found.message}); wait, or {edit}"
 
 
 def _stalled(found: Findings, ready: Verdict) -> bool:
@@ -134,24 +135,22 @@ def _uploaded(found: Findings) -> Verdict:
 
 def _verified(scope: CellScope, found: Findings) -> Verdict:
     if found.unknown is not None:
-        reason = Reason.CELLS_UNKNOWN
-        return UNKNOWN, reason, found.unknown
+        return UNKNOWN, Reason.CELLS_UNKNOWN, found.unknown
     if found.phase is SweepCellPhase.VERIFIED:
         return TRUE, Reason.VERIFIED, found.message
     if found.verification is None:
         before = _before(scope, "Verified")
         asked = scope.listing is not None or (before is not None and before.status is FALSE)
         return (FALSE if asked else UNKNOWN), Reason.PENDING, "not on the Hub yet" if asked else "the Hub was not asked"
-    return (
-        FALSE,
-        Reason(found.verification.state or Reason.PARTIAL)
-        if found.verification.state in _AS_REASON
-        else (found.reason),
-        found.message,
-    )
+    reason = _BY_VERDICT.get(found.verification.state, found.reason) if found.verification.state else found.reason
+    return FALSE, reason, found.message
 
 
-_AS_REASON = frozenset({"Missing", "Partial"})
+_BY_VERDICT = {
+    VerificationState.MISSING: Reason.MISSING,
+    VerificationState.PARTIAL: Reason.PARTIAL,
+    VerificationState.MISMATCH: Reason.MISMATCH,
+}
 
 
 def _before(scope: CellScope, kind: str) -> Condition | None:
