@@ -21,11 +21,12 @@ class GoModule:
 
     name: str
     programs: dict[str, str]
+    root: Path = _HERE
 
     @property
     def folder(self) -> Path:
         """Where its go.mod and go.sum are."""
-        return _HERE / self.name
+        return self.root / self.name
 
     @cached_property
     def go_mod(self) -> str:

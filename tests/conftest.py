@@ -1,0 +1,3 @@
+"""Fixtures for all folders of tests."""
+
+pytest_plugins = ["clusterkit.fixtures"]
