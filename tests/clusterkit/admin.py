@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import ssl
 from collections.abc import AsyncIterator, Callable
@@ -20,6 +21,8 @@ Predicate = Callable[[Manifest | None], bool]
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _FIELD_MANAGER = "gpupod-tests"
+# As often as client-go repeats a request that is answered 429.
+_BUSY_TRIES = 10
 
 
 class Refused(Exception):
@@ -206,10 +209,15 @@ class Admin:
     ) -> Manifest:
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type} if data is not None else {}
-        async with self._session.request(method, path, data=data, headers=headers, params=query or {}) as answer:
-            await _check(answer)
-            content: Manifest = await answer.json(content_type=None)
-            return content
+        for attempt in itertools.count():
+            async with self._session.request(method, path, data=data, headers=headers, params=query or {}) as answer:
+                if answer.status != 429 or attempt == _BUSY_TRIES:
+                    await _check(answer)
+                    content: Manifest = await answer.json(content_type=None)
+                    return content
+                # Not a verdict: "storage is (re)initializing" right after a CRD came. client-go waits as well.
+                await asyncio.sleep(float(answer.headers.get("Retry-After", "1")))
+        raise AssertionError("counting never ends")
 
 
 async def _check(answer: aiohttp.ClientResponse) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from clusterkit.admin import Admin
+from clusterkit.admin import Admin, Refused
 from gpupod_rehearsal.controlplane import ControlPlane, ProgressLine
 
 ROOT = Path(__file__).parents[2]
@@ -116,10 +116,15 @@ async def apply_crd(admin: Admin, manifest: dict[str, Any]) -> None:
     await admin.apply(manifest)
 
     def established(crd: dict[str, Any] | None) -> bool:
-        conditions = (crd or {}).get("status", {}).get("conditions", [])
+        # A CRD that was applied this moment has a status with null in it.
+        conditions = ((crd or {}).get("status") or {}).get("conditions") or []
         return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
 
     await admin.watch_until("CustomResourceDefinition", manifest["metadata"]["name"], established)
+    # Established comes a moment before the path is served, and nothing can be watched for that.
+    async with asyncio.timeout(10):
+        while not await _served(admin, manifest["spec"]["names"]["kind"]):  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.05)
 
 
 async def _apply_in(admin: Admin, manifest: dict[str, Any], default: str) -> None:
@@ -133,6 +138,18 @@ async def _apply_in(admin: Admin, manifest: dict[str, Any], default: str) -> Non
     if namespace is not None:
         await admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     await admin.apply(manifest, namespace=namespace)
+
+
+async def _served(admin: Admin, kind: str) -> bool:
+    try:
+        await admin.list(kind)
+    except LookupError:
+        return False
+    except Refused as refusal:
+        if refusal.status != 404:
+            raise
+        return False
+    return True
 
 
 async def _wipe(admin: Admin, kind: str, namespace: str) -> None:
