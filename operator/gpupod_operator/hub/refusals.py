@@ -18,7 +18,7 @@ from gpupod_operator.ports import (
 LONGEST_QUOTE = 300
 
 
-class EntryMissing(Exception):  # noqa: N818 - a fact about the repository, not a failure
+class EntryMissing(Exception):  # a fact about the repository, not a failure
     """The repository and revision are there and hold no such path: the one 404 that proves an absence."""
 
 

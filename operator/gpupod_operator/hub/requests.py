@@ -1,4 +1,6 @@
-"""One GET to the Hub: bounded in time and size, never repeated here, and every failure typed.
+"""One GET to the Hub: bounded in time and size, every failure typed, nothing repeated but what aiohttp itself repeats.
+
+(It repeats a GET on a kept connection that the server had closed.)
 
 Why not `huggingface_hub` on this side: it is synchronous, sleeps without a bound inside a call, has no timeout of its
 own, and names a bad token, a missing repository and a gated one by one class. The agent uses it where it matters, for

@@ -110,7 +110,8 @@ async def test_a_listing_of_more_than_a_page_is_complete_for_the_client(hub, cli
         """
 out([len([f for f in api.list_repo_tree("ada/sweeps", "cells/c1", recursive=True, repo_type="dataset")]),
      attempt(lambda: list(api.list_repo_tree("ada/sweeps", "cells/none", repo_type="dataset")))[:2],
-     [f.path for f in api.get_paths_info("ada/sweeps", ["cells/c1/part 0007.json", "cells/none"], repo_type="dataset")]])
+     [f.path for f in
+      api.get_paths_info("ada/sweeps", ["cells/c1/part 0007.json", "cells/none"], repo_type="dataset")]])
 """
     )
     assert listed == [2300, ["RemoteEntryNotFoundError", 404], ["cells/c1/part 0007.json"]]
@@ -190,3 +191,25 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path, clock: Steppe
         repo = hub.repo("ada/sweeps")
         assert (repo.files(), [commit.oid for commit in repo.commits()]) == before
         assert [repository.private for repository in hub.state.registry] == [True]
+
+
+async def test_the_client_s_own_folder_upload_splits_and_its_checksums_hold(hub, client, tmp_path: Path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for number in range(300):
+        (folder / f"{number}.json").write_text(str(number))
+    (folder / "m.pt").write_bytes(NOISE)
+    found = await client(
+        """
+api.upload_folder(repo_id="ada/sweeps", repo_type="dataset", folder_path="folder", commit_message="cell")
+check = api.verify_repo_checksums("ada/sweeps", repo_type="dataset", local_dir="folder")
+out([check.checked_count, list(check.mismatches)])
+""",
+        xet=True,
+    )
+    assert found == [301, []]
+    files = hub.repo("ada/sweeps").files()
+    assert len(files) == 302
+    assert files["m.pt"] == NOISE
+    # Why cells are committed with create_commit: this call makes several commits of one folder.
+    assert hub.repo("ada/sweeps").commits()[0].title == "cell (part 2)"

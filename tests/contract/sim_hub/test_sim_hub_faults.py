@@ -78,9 +78,7 @@ async def test_a_process_of_its_own_takes_tokens_from_files_and_faults_over_http
                 assert answer.status == 200
             async with http.get("/api/datasets/ada/sweeps/refs", headers=ada) as answer:
                 assert answer.status == 429
-            body = (
-                '{"key":"header","value":{"summary":"cell"}}\n{"key":"file","value":{"path":"a.json","content":"1"}}'
-            )
+            body = '{"key":"header","value":{"summary":"cell"}}\n{"key":"file","value":{"path":"a.json","content":"1"}}'
             async with http.post("/api/datasets/ada/sweeps/commit/main", data=body, headers=ada) as answer:
                 assert answer.status == 200
             async with http.get("/_hub/repos/datasets/ada/sweeps/tree") as answer:

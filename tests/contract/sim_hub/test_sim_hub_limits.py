@@ -49,8 +49,9 @@ async def test_a_second_commit_while_one_is_at_work_is_refused_and_the_head_has_
     head = hub.repo("ada/sweeps").head()
     hub.arm("delay_before", "commit", seconds=30)
     first = asyncio.create_task(post(http, "first.json"))
-    while not hub.state.registry.find("dataset", "ada/sweeps").committing:  # noqa: ASYNC110 - no event to wait on
-        await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        while not hub.state.registry.find("dataset", "ada/sweeps").committing:  # noqa: ASYNC110 - no event to wait on
+            await asyncio.sleep(0)
     status, text, _ = await post(http, "second.json")
     assert status == 409
     assert "Another commit operation is in progress for this repository. Please try again later." in text

@@ -8,7 +8,9 @@ from gpupod_operator.hub.throttling import commit_limit, throttling
 
 HEALTHY = {"RateLimit": '"api";r=647;t=30', "RateLimit-Policy": '"fixed window";"api";q=1000;w=300'}
 SPENT = {"RateLimit": '"api";r=0;t=42', "RateLimit-Policy": '"fixed window";"api";q=1000;w=300'}
-COMMITS = "You have exceeded the rate limit for repository commits ({limit} per hour). You can retry this action in {wait}."
+COMMITS = (
+    "You have exceeded the rate limit for repository commits ({limit} per hour). You can retry this action in {wait}."
+)
 API = "We had to rate limit you, you hit the quota of 1000 api requests per 5 minutes period."
 
 
