@@ -1,0 +1,1 @@
+"""Builders of cells, pods and questions that the tests of the gate and of the cells share."""
