@@ -1,1 +1,3 @@
-"""Rents RunPod GPU pods for experiment sweeps, keeps them reachable and their results safe."""
+"""gpupod-operator: rents GPU pods for experiment sweeps, keeps them reachable, loses no work and leaks no money."""
+
+__version__ = "0.1.0"

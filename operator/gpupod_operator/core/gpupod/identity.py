@@ -1,0 +1,119 @@
+"""Pods that carry our stamp beside the recorded one: ghosts go, a live pod of an older status is taken over."""
+
+from __future__ import annotations
+
+from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Scope, Step, Wait
+from gpupod_operator.core.known import Known
+from gpupod_operator.core.ownership import OwnedPod
+from gpupod_operator.core.plan import DeletePod, Need
+from gpupod_operator.core.provider import ProviderPod
+
+
+def reconcile_identity(scope: Scope) -> Step | None:
+    """At most one live pod with our uid stamp (law 6). Acts on complete lists only."""
+    inventory = scope.facts.inventory
+    if inventory is None or not inventory.fresh:
+        return None
+    ours = inventory.of_uid(scope.identity.uid)
+    attempt = scope.status.attempt
+    others = tuple(p for p in ours if p.id != scope.pod_id and p.id not in (scope.status.released or ()))
+    strange: list[ProviderPod] = []
+    for pod in others:
+        if _is_ghost(scope, pod):
+            return _delete_ghost(scope, pod)
+        if _answers_open_create(scope, pod):
+            return _take_over(scope, pod, "it answers the create whose outcome was unknown")
+        strange.append(pod)
+    if not strange:
+        return None
+    if attempt is not None and attempt.pod_id is not None and scope.presence is not Presence.GONE:
+        names = ", ".join(f"{p.id} ({p.stamp.nonce if p.stamp else '?'})" for p in strange)
+        return Wait(
+            Reason.DUPLICATE_PODS,
+            f"pod {attempt.pod_id} is recorded, but {names} also carry this object's stamp with a nonce that is not on "
+            f"record; nothing is touched. Terminate the pod you do not want, or name the right one in spec.adopt.podId",
+            stalled=True,
+        )
+    if len(strange) > 1:
+        names = ", ".join(p.id for p in strange)
+        return Wait(
+            Reason.DUPLICATE_PODS,
+            f"status records no live pod, but {names} carry this object's stamp; nothing is touched. Terminate all but "
+            f"one of them and the rest is taken over",
+            stalled=True,
+        )
+    return _take_over(scope, strange[0], "status is older than the world: this live pod carries our stamp")
+
+
+def _is_ghost(scope: Scope, pod: ProviderPod) -> bool:
+    attempt = scope.status.attempt
+    if attempt is None or pod.stamp is None:
+        return False
+    if pod.stamp.nonce in (attempt.retired_nonces or ()):
+        return True
+    return attempt.pod_id is not None and pod.stamp.nonce == attempt.nonce
+
+
+def _answers_open_create(scope: Scope, pod: ProviderPod) -> bool:
+    attempt = scope.status.attempt
+    return (
+        attempt is not None
+        and attempt.pod_id is None
+        and attempt.nonce is not None
+        and pod.stamp is not None
+        and pod.stamp.nonce == attempt.nonce
+    )
+
+
+def _delete_ghost(scope: Scope, pod: ProviderPod) -> Step:
+    if not isinstance(scope.facts.account, Known):
+        return Ask(frozenset({Need.ACCOUNT}))
+    handle = scope.handle(pod)
+    if not isinstance(handle, OwnedPod):
+        return Wait(Reason.DUPLICATE_PODS, handle.why, stalled=True)
+    return Act(
+        DeletePod(handle, "ghost of an ambiguous create", ghost=True),
+        Reason.GHOST_FOUND,
+        f"deleting pod {pod.id}: it is the late result of a create whose outcome was unknown (nonce "
+        f"{pod.stamp.nonce if pod.stamp else '?'}), no workload ever ran on it",
+    )
+
+
+def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
+    """Record the pod as the attempt's. Goes on to the ordinary checks of price and count in the same pass."""
+    before = scope.status.attempt
+    known = before is not None and pod.stamp is not None and pod.stamp.nonce == before.nonce
+    base = before if known and before is not None else _foreign_attempt(scope, pod)
+    scope.put(
+        attempt=base.model_copy(
+            update={
+                "pod_id": pod.id,
+                "intent": AttemptIntent.NONE,
+                "intent_time": None,
+                "unknown_since": None,
+                "created_at": pod.created_at or scope.now,
+                "seen": True,
+                # a pod that an older status does not know was not made by a create of this attempt: as if adopted
+                "taken_over": not known or None,
+            }
+        )
+    )
+    scope.presence = Presence.PRESENT
+    scope.pod = pod
+    scope.condition("Provisioned", True, Reason.TAKEN_OVER, f"pod {pod.id} is taken over: {why}")
+    return None
+
+
+def _foreign_attempt(scope: Scope, pod: ProviderPod) -> Attempt:
+    before = scope.status.attempt
+    retired = tuple(before.retired_nonces or ()) if before is not None else ()
+    return Attempt(
+        id=scope.entropy[:8],
+        nonce=pod.stamp.nonce if pod.stamp is not None else None,
+        retired_nonces=retired,
+        cause=AttemptCause.ADOPT,
+        reason="taken over by its stamp",
+        generation=scope.identity.generation,
+    )

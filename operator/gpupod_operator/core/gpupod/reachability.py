@@ -1,0 +1,238 @@
+"""RUNNING is a claim. Diagnose what is reachable, name the cause, and let the wedge clock run (behaviour: 4)."""
+
+from __future__ import annotations
+
+from gpupod_operator.api.gpupod_status import ProbeStatus
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.episodes import clear_episode, is_wedged, note_fault, wedge_due
+from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
+from gpupod_operator.core.gpupod.starting import (
+    SSH_PORT,
+    boot_began,
+    follow_endpoint,
+    past_start_budget,
+)
+from gpupod_operator.core.known import Known
+from gpupod_operator.core.plan import Need
+from gpupod_operator.core.provider import PortMapping, ProviderPod, ProviderState
+from gpupod_operator.core.shell import ShellReading, SshClass
+
+SOFT = {SshClass.REFUSED, SshClass.DROPPED, SshClass.OTHER}
+
+
+def check_reachable(scope: Scope) -> Step | None:
+    """None: reachable at the wanted level (conditions say so) or wedged (the caller asks `is_wedged`)."""
+    pod = scope.pod
+    if pod is None or pod.state is not ProviderState.RUNNING:
+        return None
+    if not wants_ssh_port(scope):
+        return _without_ssh(scope, pod)
+    before = scope.status.endpoint
+    mapping = follow_endpoint(scope)
+    if mapping is None:
+        return _unmapped(scope, pod)
+    if before is not None and before.address != (scope.status.endpoint.address if scope.status.endpoint else None):
+        scope.condition("Registered", True, Reason.STALE_PORT, f"the mapping of pod {pod.id} changed: row re-rendered")
+    return _mapped(scope, pod, mapping)
+
+
+def wants_ssh_port(scope: Scope) -> bool:
+    """Does this object expect to reach the pod on 22/tcp?"""
+    return f"{SSH_PORT}/tcp" in scope.spec.container.ports or scope.adopt_id is not None
+
+
+def _without_ssh(scope: Scope, pod: ProviderPod) -> Step | None:
+    scope.condition("Reachable", True, Reason.NO_SSH_WANTED, "no 22/tcp in container.ports: running is ready")
+    clear_episode(scope)
+    return None
+
+
+def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
+    """No complete mapping. One sample is nothing; the last endpoint may still answer (S05)."""
+    attempt = scope.status.attempt
+    assert attempt is not None
+    entry = pod.mapping(SSH_PORT)
+    if pod.ports and f"{SSH_PORT}/tcp" not in pod.ports:
+        kind = Reason.PORT_NOT_DECLARED
+    elif entry is not None:
+        kind = Reason.PRIVATE_MAPPING_ONLY
+    elif scope.status.endpoint is not None and scope.status.endpoint.pod_id == pod.id:
+        kind = Reason.PORT_LOST
+    else:
+        kind = Reason.NEVER_PUBLISHED
+    if kind is Reason.PORT_LOST:
+        if scope.target() is not None and not scope.facts.visited_now:
+            return Ask(frozenset({Need.SHELL}))
+        reading = scope.facts.shell
+        if reading is not None and reading.ssh is SshClass.OK and scope.target() is not None:
+            _record_probe(scope, reading)
+            scope.condition(
+                "Reachable",
+                True,
+                Reason.PROVIDER_MISREPORT,
+                f"RunPod shows no mapping, but the last endpoint of pod {pod.id} answers with the pinned key",
+            )
+            clear_episode(scope)
+            scope.wake_in(scope.policy.observe_every)
+            return None
+        if reading is not None:
+            _record_probe(scope, reading)
+    if kind is Reason.NEVER_PUBLISHED and not attempt.ever_ready:
+        began = boot_began(scope)
+        if scope.now - began <= scope.spec.health.start_timeout:
+            scope.condition("Reachable", False, Reason.STARTING, "no port mapping yet")
+            scope.wake_at(began + scope.spec.health.start_timeout)
+            return Wait(
+                Reason.STARTING,
+                f"pod {pod.id} is RUNNING without a port mapping yet, billing {scope.price}",
+                until=began + scope.spec.health.start_timeout,
+            )
+        step = past_start_budget(scope, pod)
+        if not isinstance(step, Wait) or step.reason is not Reason.NEVER_PUBLISHED:
+            return step
+    else:
+        note_fault(scope, kind, scope.now)
+    return _unreachable(scope, pod, kind, _words(kind, pod))
+
+
+def _mapped(scope: Scope, pod: ProviderPod, mapping: PortMapping) -> Step | None:
+    """A mapping is there. Probe up to the wanted level."""
+    level = scope.spec.health.readiness
+    if level == "Mapping" and not scope.visits_wanted:
+        _reached(scope, pod, f"mapped to {mapping.ip}:{mapping.public}")
+        return None
+    reading = scope.facts.shell
+    if visit_due(scope):
+        return Ask(frozenset({Need.SHELL}))
+    assert reading is not None
+    _record_probe(scope, reading)
+    if reading.ssh is SshClass.OK or (level == "Tcp" and reading.tcp_open) or level == "Mapping":
+        _reached(scope, pod, f"{level} at {mapping.ip}:{mapping.public}")
+        scope.wake_in(scope.policy.visit_every)
+        return None
+    return _not_answering(scope, pod, reading)
+
+
+def visit_due(scope: Scope) -> bool:
+    """No reading of this pod and endpoint, or it is older than the visiting interval."""
+    reading = scope.facts.shell
+    if scope.facts.visited_now:
+        return reading is None
+    if reading is None:
+        return True
+    every = scope.policy.visit_every if reading.ssh is SshClass.OK else scope.policy.observe_every
+    return scope.now - reading.at >= every
+
+
+def _reached(scope: Scope, pod: ProviderPod, how: str) -> None:
+    scope.condition("Reachable", True, Reason.REACHABLE, f"pod {pod.id} is reachable: {how}")
+    clear_episode(scope)
+    attempt = scope.status.attempt
+    if attempt is not None and not attempt.ever_ready:
+        scope.put_attempt(ever_ready=True)
+
+
+def _not_answering(scope: Scope, pod: ProviderPod, reading: ShellReading) -> Step | None:
+    endpoint = scope.status.endpoint
+    since = endpoint.since if endpoint is not None and endpoint.since is not None else scope.now
+    due = since + scope.spec.health.ssh_wait
+    attempt = scope.status.attempt
+    first_time = attempt is not None and not attempt.ever_ready
+    if first_time and scope.now <= due and reading.ssh is not SshClass.HOST_KEY:
+        scope.condition("Reachable", False, Reason.SERVICE_NOT_READY, reading.message)
+        scope.wake_at(due)
+        scope.wake_in(scope.policy.observe_every)
+        return Wait(
+            Reason.SERVICE_NOT_READY,
+            f"pod {pod.id} is mapped and SSH is not ready ({reading.message}); waiting within health.sshWait, billing "
+            f"{scope.price}",
+            until=due,
+        )
+    if reading.ssh is SshClass.HOST_KEY:
+        return _held(scope, pod, Reason.HOST_KEY, f"pod {pod.id} shows another host key than the one pinned within this "
+                     f"start ({reading.message}): it is never trusted again by itself. Stop and start the pod, or migrate")
+    if reading.ssh is SshClass.AUTH_DENIED:
+        return _held(scope, pod, Reason.AUTH_DENIED, f"pod {pod.id} denies our SSH key ({reading.message}): the host "
+                     f"lives. Check that the image honours PUBLIC_KEY")
+    if reading.ssh in SOFT:
+        return _held(scope, pod, Reason.SERVICE_NOT_READY, f"pod {pod.id} is mapped but its SSH service does not answer "
+                     f"({reading.message}): the host lives, not a wedge. Check the image's sshd")
+    if reading.ssh is SshClass.NAME_RESOLUTION:
+        return _held(scope, pod, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
+    note_fault(scope, Reason.HOST_UNRESPONSIVE, scope.now)
+    return _unreachable(scope, pod, Reason.HOST_UNRESPONSIVE, f"pod {pod.id} is mapped and does not answer TCP")
+
+
+def _held(scope: Scope, pod: ProviderPod, reason: Reason, message: str) -> Step:
+    """Unreachable for a reason that moving the pod does not cure: own reason, no wedge clock."""
+    clear_episode(scope)
+    scope.condition("Reachable", False, reason, message)
+    scope.wake_in(scope.policy.observe_every)
+    return Wait(reason, f"{message}; it bills {scope.price}", stalled=True)
+
+
+def _unreachable(scope: Scope, pod: ProviderPod, kind: Reason, words: str) -> Step | None:
+    due = wedge_due(scope)
+    scope.condition("Reachable", False, kind, words)
+    if is_wedged(scope):
+        episode = scope.status.episode
+        assert episode is not None and episode.first_seen is not None
+        scope.condition(
+            "Wedged",
+            True,
+            kind,
+            f"{words} since {episode.first_seen:%Y-%m-%dT%H:%M:%SZ}, seen {episode.observations} times; RunPod says "
+            f"{pod.raw_state} and bills {scope.price}",
+        )
+        return None
+    if due is not None:
+        scope.wake_at(due)
+    scope.wake_in(scope.policy.observe_every)
+    return Wait(
+        kind,
+        f"{words}; RunPod says {pod.raw_state} and bills {scope.price}. A wedge at "
+        f"{due:%Y-%m-%dT%H:%M:%SZ} unless it recovers" if due is not None else words,
+        until=due,
+    )
+
+
+def _words(kind: Reason, pod: ProviderPod) -> str:
+    return {
+        Reason.PORT_NOT_DECLARED: f"pod {pod.id} does not declare 22/tcp",
+        Reason.PRIVATE_MAPPING_ONLY: f"pod {pod.id} has a mapping without a public address",
+        Reason.PORT_LOST: f"pod {pod.id} had a public port and lost it",
+        Reason.NEVER_PUBLISHED: f"pod {pod.id} never published a port",
+    }[kind]
+
+
+def _record_probe(scope: Scope, reading: ShellReading) -> None:
+    """Class and message of the newest visit; `since` moves only when contact is lost or found again."""
+    before = scope.status.probe
+    had = before is not None and before.class_ == SshClass.OK
+    has = reading.ssh is SshClass.OK
+    flipped = before is None or had != has
+    failures = 0 if has else min(((before.failures or 0) if before is not None else 0) + int(scope.facts.visited_now), 3)
+    scope.put(
+        probe=ProbeStatus(
+            class_=str(reading.ssh),
+            message=None if has else reading.message[:512],
+            failures=failures,
+            since=scope.now if flipped or before is None else before.since,
+        )
+    )
+    if has:
+        attempt = scope.status.attempt
+        if attempt is not None and not attempt.contacted:
+            scope.put_attempt(contacted=True)
+        endpoint = scope.status.endpoint
+        if endpoint is not None and endpoint.host_key is None and reading.host_key is not None:
+            scope.put(endpoint=endpoint.model_copy(update={"host_key": reading.host_key}))
+
+
+def row_is_lost(scope: Scope) -> bool:
+    """An unmapped pod's row goes only after `confirmations` failed probes of its last endpoint."""
+    probe = scope.status.probe
+    return probe is not None and (probe.failures or 0) >= scope.spec.health.confirmations
+
+
+__all__ = ["Known", "check_reachable", "row_is_lost", "visit_due", "wants_ssh_port"]

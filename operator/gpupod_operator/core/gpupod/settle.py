@@ -1,0 +1,183 @@
+"""What an act's answer changes in status. Pure: the executor calls it and writes the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpupod_operator.api.gpupod_status import (
+    AccountStatus,
+    AttemptIntent,
+    Backoff,
+    GpuPodStatus,
+    Refusal,
+    WorkloadState,
+)
+from gpupod_operator.core.gpupod.creating import backoff_delay
+from gpupod_operator.core.plan import (
+    Action,
+    CaptureLogs,
+    CreatePod,
+    DeletePod,
+    DrainWorkload,
+    InstallAgent,
+    LaunchWorkload,
+    Outcome,
+    PatchPod,
+    StartPod,
+    StopPod,
+)
+from gpupod_operator.core.policy import Policy
+from gpupod_operator.core.provider import AccountIdentity, Answer, Failure
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The status after the act, and how long the loop should wait before it looks again (None: at once)."""
+
+    status: GpuPodStatus
+    pause: float | None = None
+    sentence: str = ""
+
+
+def settle_call(
+    status: GpuPodStatus,
+    action: Action,
+    answer: Answer,
+    now: datetime,
+    policy: Policy,
+    account: AccountIdentity | None,
+) -> Settled:
+    """A provider call ended. Ambiguity keeps the intent: the next passes find out what happened."""
+    if isinstance(action, CreatePod):
+        return _created(status, answer, now, policy, account)
+    if isinstance(action, DeletePod) and action.ghost:
+        return Settled(status, None if answer.failure is None else 5.0, _words("delete of a ghost", answer))
+    if isinstance(action, DeletePod):
+        # whatever DELETE answered, gone is proven by observation only; the intent stands
+        return Settled(status, _pause(answer, 1.0), _words("delete", answer))
+    if isinstance(action, StopPod):
+        return Settled(status, _pause(answer, 1.0), _words("stop", answer))
+    if isinstance(action, StartPod):
+        return _started(status, answer, now, policy)
+    assert isinstance(action, PatchPod)
+    attempt = status.attempt
+    if attempt is not None:
+        attempt = attempt.model_copy(
+            update={"intent": AttemptIntent.NONE, "intent_time": None, "restarted": True, "launched_start": None}
+        )
+    return Settled(status.model_copy(update={"attempt": attempt}), _pause(answer, 1.0), _words("patch", answer))
+
+
+def _created(
+    status: GpuPodStatus, answer: Answer, now: datetime, policy: Policy, account: AccountIdentity | None
+) -> Settled:
+    attempt = status.attempt
+    assert attempt is not None
+    if answer.failure is None and answer.pod is not None:
+        attempt = attempt.model_copy(
+            update={
+                "pod_id": answer.pod.id,
+                "intent": AttemptIntent.NONE,
+                "intent_time": None,
+                "created_at": now,
+                "backoff": None,
+                "refusals": None,
+                "waiting_since": None,
+            }
+        )
+        who = status.account
+        if account is not None:
+            who = AccountStatus(id=account.id, key_fingerprint=account.key_fingerprint)
+        return Settled(
+            status.model_copy(update={"attempt": attempt, "account": who}), None, f"created pod {answer.pod.id}"
+        )
+    if answer.failure is Failure.AMBIGUOUS or answer.failure is None:
+        attempt = attempt.model_copy(update={"unknown_since": now})
+        return Settled(status.model_copy(update={"attempt": attempt}), None, _words("create", answer))
+    if answer.failure in (Failure.THROTTLED, Failure.UNAVAILABLE, Failure.API_GONE, Failure.UNAUTHORIZED):
+        # refused before processing: nothing was made, the same nonce may be used again
+        attempt = attempt.model_copy(update={"intent": AttemptIntent.NONE, "intent_time": None})
+        pause = max(answer.retry_after or 0.0, policy.observe_every.total_seconds())
+        return Settled(status.model_copy(update={"attempt": attempt}), pause, _words("create", answer))
+    candidate = attempt.candidate
+    refusal = Refusal(
+        index=candidate.index if candidate is not None and candidate.index is not None else 0,
+        gpu_type=candidate.gpu_type if candidate is not None else None,
+        failure=str(answer.failure),
+        detail="; ".join((answer.detail, *answer.errors))[:512],
+    )
+    update: dict[str, object] = {
+        "intent": AttemptIntent.NONE,
+        "intent_time": None,
+        "refusals": (*(attempt.refusals or ()), refusal)[-16:],
+    }
+    if answer.failure is Failure.INSUFFICIENT_BALANCE:
+        failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
+        delay = backoff_delay(failures, policy.backoff_first, policy.backoff_max)
+        update["backoff"] = Backoff(failures=failures + 1, until=now + delay)
+    return Settled(
+        status.model_copy(update={"attempt": attempt.model_copy(update=update)}), None, _words("create", answer)
+    )
+
+
+def _started(status: GpuPodStatus, answer: Answer, now: datetime, policy: Policy) -> Settled:
+    attempt = status.attempt
+    assert attempt is not None
+    if answer.failure in (Failure.HOST_FULL, Failure.NO_CAPACITY):
+        failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
+        delay = backoff_delay(failures, policy.backoff_first, policy.backoff_max)
+        attempt = attempt.model_copy(
+            update={
+                "intent": AttemptIntent.NONE,
+                "intent_time": None,
+                "backoff": Backoff(failures=failures + 1, until=now + delay),
+            }
+        )
+        return Settled(status.model_copy(update={"attempt": attempt}), None, _words("start", answer))
+    return Settled(status, _pause(answer, 1.0), _words("start", answer))
+
+
+def settle_visit(status: GpuPodStatus, action: Action, outcome: Outcome, now: datetime) -> Settled:
+    """An act over SSH ended. `ok` None is unknown: nothing is concluded, the next visit shows."""
+    attempt = status.attempt
+    assert attempt is not None
+    pod = status.pod
+    if isinstance(action, InstallAgent):
+        if outcome.ok:
+            changes = {"agent_start": pod.started_at if pod is not None else None, "cells_digest": action.cells_digest}
+            status = status.model_copy(update={"attempt": attempt.model_copy(update=changes)})
+        return Settled(status, None if outcome.ok else 5.0, outcome.detail)
+    if isinstance(action, LaunchWorkload):
+        if outcome.ok is False:
+            workload = status.workload
+            assert workload is not None
+            failed = workload.model_copy(
+                update={"state": WorkloadState.START_FAILED, "last_error": outcome.detail[:1024]}
+            )
+            undone = attempt.model_copy(update={"intent": AttemptIntent.NONE, "intent_time": None})
+            status = status.model_copy(update={"workload": failed, "attempt": undone})
+        return Settled(status, None if outcome.ok else 5.0, outcome.detail)
+    if isinstance(action, DrainWorkload):
+        if outcome.ok:
+            workload = status.workload
+            if workload is not None and workload.ended_at is None:
+                status = status.model_copy(update={"workload": workload.model_copy(update={"ended_at": now})})
+            status = status.model_copy(update={"attempt": attempt.model_copy(update={"drained": True})})
+        return Settled(status, None if outcome.ok else 5.0, outcome.detail)
+    assert isinstance(action, CaptureLogs)
+    name = outcome.data.get("configMap")
+    if name:
+        status = status.model_copy(update={"attempt": attempt.model_copy(update={"logs": name})})
+    return Settled(status, None, outcome.detail)
+
+
+def _pause(answer: Answer, floor: float) -> float:
+    return max(answer.retry_after or 0.0, floor)
+
+
+def _words(call: str, answer: Answer) -> str:
+    if answer.failure is None:
+        return f"{call}: ok"
+    request = f" (request {answer.request_id})" if answer.request_id else ""
+    return f"{call}: {answer.failure}: {answer.detail[:300]}{request}"

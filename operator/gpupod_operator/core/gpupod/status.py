@@ -1,0 +1,240 @@
+"""Every condition, the phase and the message are computed here, once, from what the pass found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from gpupod_operator.api.conditions import Condition, find_condition, set_condition
+from gpupod_operator.api.gpupod_status import GpuPodStatus, MigrationStep, Phase, WorkloadState
+from gpupod_operator.api.policies import PodState
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.migration import active_step
+from gpupod_operator.core.gpupod.scope import Act, Presence, Release, Scope, Step, Wait
+from gpupod_operator.core.plan import Transition
+from gpupod_operator.core.provider import ProviderState
+
+WARNINGS = frozenset(
+    {
+        Reason.ACCOUNT_MISMATCH,
+        Reason.AUTH_DENIED,
+        Reason.CREATE_UNKNOWN,
+        Reason.DUPLICATE_PODS,
+        Reason.HOST_FAULT,
+        Reason.HOST_KEY,
+        Reason.HOST_UNRESPONSIVE,
+        Reason.IMAGE_ERROR,
+        Reason.INSUFFICIENT_BALANCE,
+        Reason.INVALID_REQUEST,
+        Reason.MIGRATION_BUDGET_EXHAUSTED,
+        Reason.NEVER_PUBLISHED,
+        Reason.OBSERVATION_SUSPECT,
+        Reason.PORT_LOST,
+        Reason.PORT_NOT_DECLARED,
+        Reason.PRICE_OVER_CAP,
+        Reason.PRIVATE_MAPPING_ONLY,
+        Reason.STOPPED_OUTSIDE,
+        Reason.TERMINATED_OUTSIDE,
+        Reason.UNAUTHORIZED,
+    }
+)
+
+
+def conclude(scope: Scope, step: Step | None) -> GpuPodStatus:
+    """The full new status. Conditions that this pass could not judge keep what they said."""
+    _defaults(scope, step)
+    conditions = scope.before.conditions
+    for kind, (value, reason, message) in sorted(scope.conditions.items()):
+        conditions = set_condition(
+            conditions, kind, value, str(reason), message, scope.identity.generation, scope.now
+        )
+    until = step.until if isinstance(step, Wait) else None
+    scope.put(
+        observed_generation=scope.identity.generation,
+        phase=phase(scope, step),
+        message=_message(scope, step),
+        next_check=until,
+        conditions=conditions,
+    )
+    return scope.status
+
+
+def _defaults(scope: Scope, step: Step | None) -> None:
+    have = scope.conditions
+    no_pod = scope.presence in (Presence.NONE, Presence.GONE)
+    if no_pod:
+        reason = step.reason if isinstance(step, (Wait, Act)) else Reason.NO_POD
+        have.setdefault("Provisioned", ("False", reason, _message(scope, step) or "no pod exists"))
+        have["Reachable"] = ("False", Reason.NO_POD, "no pod exists")
+        have["Wedged"] = ("False", Reason.NO_POD, "no pod exists")
+        have.setdefault("WorkloadRunning", ("False", Reason.NO_POD, "no pod exists"))
+        have.setdefault("UpToDate", ("True", Reason.NO_POD, "no pod exists"))
+    elif have.get("Reachable", ("",))[0] == "True":
+        have.setdefault("Wedged", ("False", Reason.REACHABLE, "reachable"))
+    elif scope.status.episode is None:
+        have.setdefault("Wedged", ("False", Reason.NO_FAULT, "no fault episode runs"))
+    have.setdefault("SpendAllowed", ("True", Reason.SPEND_ALLOWED, "within the limits of spec.spend"))
+    registration = scope.facts.registration
+    if registration is not None:
+        ok, reason, message = registration
+        have.setdefault("Registered", (str(ok), reason, message))
+    if "ArtifactsSafe" not in have:
+        _artifacts(scope)
+    _ready(scope, step)
+    _kstatus(scope, step)
+
+
+def _artifacts(scope: Scope) -> None:
+    """A standing view; the gate itself reads everything anew before it permits anything."""
+    cells = scope.status.cells
+    if scope.spec.remediation.artifacts == "Disposable":
+        scope.condition("ArtifactsSafe", True, Reason.DISPOSABLE, "remediation.artifacts is Disposable")
+    elif not scope.facts.declared_cells:
+        scope.condition(
+            "ArtifactsSafe",
+            None,
+            Reason.NO_CELLS_DECLARED,
+            "no SweepCell names this pod: nothing automatic ends it. Declare cells, or set remediation.artifacts to "
+            "Disposable",
+        )
+    elif cells is not None and cells.declared is not None and cells.verified == cells.declared:
+        scope.condition("ArtifactsSafe", True, Reason.ALL_VERIFIED, "every declared cell is verified on the Hub")
+    else:
+        scope.condition("ArtifactsSafe", False, Reason.CELLS_UNVERIFIED, "cells are not on the Hub yet")
+
+
+def _ready(scope: Scope, step: Step | None) -> None:
+    provisioned = scope.conditions.get("Provisioned", ("Unknown", Reason.PENDING, ""))
+    reachable = scope.conditions.get("Reachable")
+    if reachable is None:
+        before = find_condition(scope.before.conditions, "Reachable")
+        if scope.presence is Presence.UNKNOWN and before is not None:
+            return  # keep: an unknown observation changes nothing
+        reachable = ("False", Reason.PENDING, "not looked at yet")
+    if scope.identity.deleting:
+        scope.condition("Ready", False, Reason.DELETING, "the object is being deleted")
+    elif provisioned[0] == "True" and reachable[0] == "True":
+        scope.condition("Ready", True, Reason.READY, reachable[2])
+    else:
+        worse = provisioned if provisioned[0] != "True" else reachable
+        scope.condition("Ready", False, worse[1], worse[2])
+
+
+def _kstatus(scope: Scope, step: Step | None) -> None:
+    """Reconciling and Stalled as kstatus reads them: never both true; neither when at rest."""
+    if isinstance(step, Wait) and step.stalled:
+        scope.condition("Stalled", True, step.reason, step.message)
+        scope.condition("Reconciling", False, step.reason, "waiting for an edit or for the world to change")
+        return
+    scope.condition("Stalled", False, Reason.NO_FAULT, "nothing is stuck")
+    resting = step is None or (isinstance(step, Wait) and step.steady)
+    if resting:
+        scope.condition("Reconciling", False, Reason.READY, "as asked for")
+    else:
+        reason = step.reason if isinstance(step, (Act, Wait)) else Reason.DELETING
+        scope.condition("Reconciling", True, reason, _message(scope, step))
+
+
+def _message(scope: Scope, step: Step | None) -> str:
+    if isinstance(step, (Wait, Act, Release)):
+        return step.message
+    if scope.spec.paused:
+        return "paused: observed and rendered, acted on in no way. Set spec.paused to false to go on"
+    endpoint = scope.status.endpoint
+    where = f" at {endpoint.address}" if endpoint is not None else ""
+    return f"pod {scope.pod_id} is ready{where}, billing {scope.price}"
+
+
+def phase(scope: Scope, step: Step | None) -> Phase:
+    """The one word for people, derived from everything else."""
+    if scope.identity.deleting:
+        return Phase.TERMINATING
+    reason = step.reason if isinstance(step, (Wait, Act)) else None
+    ended, pod = scope.status.ended, scope.pod
+    if reason is Reason.NO_COMPUTE_AVAILABLE:
+        return Phase.DEFERRED
+    if reason in (Reason.NO_CAPACITY, Reason.INSUFFICIENT_BALANCE):
+        return Phase.WAITING_FOR_CAPACITY
+    no_pod = scope.presence in (Presence.NONE, Presence.GONE)
+    if active_step(scope) is not None and _moving(scope):
+        return Phase.MIGRATING
+    if no_pod and (ended is not None or scope.spec.state is PodState.STOPPED):
+        return Phase.STOPPED
+    if no_pod:
+        failed = isinstance(step, Wait) and step.stalled
+        return Phase.FAILED if failed else Phase.PENDING
+    exited = pod is not None and pod.state is ProviderState.EXITED
+    if exited and reason is not Reason.STARTING:
+        return Phase.STOPPED
+    if reason is Reason.STOPPING or scope.spec.state is PodState.STOPPED:
+        return Phase.STOPPING
+    if _true(scope, "Wedged"):
+        return Phase.WEDGED
+    return _up(scope, reason)
+
+
+def _moving(scope: Scope) -> bool:
+    """Past the DELETE, or about to send it; a migration that the gate holds is shown as the wedge that it is."""
+    step = active_step(scope)
+    return step not in (None, MigrationStep.CAPTURE_LOGS, MigrationStep.GATE) or not _true(scope, "Wedged")
+
+
+def _up(scope: Scope, reason: Reason | None) -> Phase:
+    if _true(scope, "Ready"):
+        workload = scope.status.workload
+        if workload is not None and workload.state in (WorkloadState.START_FAILED, WorkloadState.FAILED):
+            return Phase.DIAGNOSING
+        return Phase.READY
+    attempt = scope.status.attempt
+    if scope.presence is Presence.FRESH or (
+        scope.pod is not None and scope.pod.state is ProviderState.PROVISIONING
+    ):
+        return Phase.PROVISIONING
+    if scope.presence is Presence.UNKNOWN and scope.before.phase is not None:
+        return scope.before.phase
+    if attempt is not None and not attempt.ever_ready and scope.status.episode is None:
+        return Phase.FAILED if reason is Reason.IMAGE_ERROR else Phase.STARTING
+    return Phase.UNREACHABLE
+
+
+def _true(scope: Scope, kind: str) -> bool:
+    return scope.conditions.get(kind, ("",))[0] == "True"
+
+
+def transitions(before: GpuPodStatus, after: GpuPodStatus) -> tuple[Transition, ...]:
+    """Events of this pass: a condition whose status or reason changed, naming the pod id."""
+    pod_id = _named_pod(before, after)
+    found = []
+    for kind in ("Provisioned", "Reachable", "Wedged", "ArtifactsSafe", "WorkloadRunning", "Registered", "Stalled"):
+        old, new = find_condition(before.conditions, kind), find_condition(after.conditions, kind)
+        if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
+            continue
+        if old is None and not _worth_telling(kind, new):
+            continue
+        bad = new.reason in {str(r) for r in WARNINGS} or (kind in ("Wedged", "Stalled") and new.status == "True")
+        words = new.message if pod_id is None or pod_id in new.message else f"pod {pod_id}: {new.message}"
+        found.append(Transition(new.reason, words, bad))
+    return tuple(_unique(found))
+
+
+def _worth_telling(kind: str, new: Condition) -> bool:
+    return new.status == "True" if kind != "Provisioned" else True
+
+
+def _named_pod(before: GpuPodStatus, after: GpuPodStatus) -> str | None:
+    for status in (after, before):
+        if status.attempt is not None and status.attempt.pod_id is not None:
+            return status.attempt.pod_id
+    return None
+
+
+def _unique(found: Iterable[Transition]) -> list[Transition]:
+    seen: dict[str, Transition] = {}
+    for item in found:
+        seen.setdefault(item.reason, item)
+    return list(seen.values())
+
+
+def deadline(scope: Scope, moment: datetime | None) -> None:
+    if moment is not None:
+        scope.wake_at(moment)

@@ -1,0 +1,160 @@
+"""`spec.state: Stopped` and back, and ends that stay ended (`status.ended`)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from gpupod_operator.api.annotations import RESUME
+from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent, Ended, Receipt
+from gpupod_operator.api.phases import EndedAct
+from gpupod_operator.api.policies import PodState
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gate import DrainFirst, GateAct, GateReason
+from gpupod_operator.core.gpupod import permission
+from gpupod_operator.core.gpupod.creating import backoff_delay, jittered
+from gpupod_operator.core.gpupod.draining import drain
+from gpupod_operator.core.gpupod.episodes import clear_episode
+from gpupod_operator.core.gpupod.scope import Act, Presence, Scope, Step, Wait
+from gpupod_operator.core.gpupod.spend import stopped_rate
+from gpupod_operator.core.ownership import OwnedPod
+from gpupod_operator.core.plan import StartPod, StopPod
+from gpupod_operator.core.provider import ProviderState
+
+STOPPED_BY_STATE = "spec.state is Stopped"
+
+
+def stop(scope: Scope, reason: GateReason, why: str) -> Step:
+    """Through the gate to EXITED. The receipt and the intent are written before the call."""
+    pod = scope.pod
+    if pod is not None and scope.presence is Presence.PRESENT and pod.state is ProviderState.EXITED:
+        return _stopped(scope, why)
+    if pod is not None and pod.state is ProviderState.ERROR:
+        return Wait(
+            Reason.HOST_FAULT,
+            f"pod {pod.id} is in ERROR, which RunPod cannot stop: it may bill. Delete the object with deletionPolicy "
+            f"Terminate, or set spec.state to Running to have it moved",
+            stalled=True,
+        )
+    if scope.presence is not Presence.PRESENT or pod is None:
+        scope.wake_in(scope.policy.observe_every)
+        return Wait(Reason.STOPPING, f"pod {scope.pod_id} is not seen now: it is stopped once it is")
+    attempt = scope.status.attempt
+    assert attempt is not None
+    if attempt.intent is AttemptIntent.STOP and attempt.intent_time is not None:
+        again = attempt.intent_time + max(4 * scope.policy.observe_every, timedelta(seconds=30))
+        if scope.now < again:
+            scope.wake_in(scope.policy.observe_every)
+            return Wait(Reason.STOPPING, f"pod {pod.id} was ordered to stop ({why}); RunPod says {pod.raw_state}")
+    verdict = permission.ask(scope, reason, act=GateAct.STOP)
+    if isinstance(verdict, DrainFirst):
+        return drain(scope, verdict)
+    if not isinstance(verdict, Receipt):
+        return verdict
+    handle = permission.owned(scope, permission.live_pod(scope))
+    if not isinstance(handle, OwnedPod):
+        return handle
+    scope.put(receipt=verdict)
+    scope.put_attempt(intent=AttemptIntent.STOP, intent_time=scope.now)
+    return Act(StopPod(handle, why), Reason.STOPPING, f"stopping pod {handle.id}: {why}")
+
+
+def _stopped(scope: Scope, why: str) -> Step:
+    attempt, pod = scope.status.attempt, scope.status.pod
+    assert attempt is not None
+    ordered = attempt.intent is AttemptIntent.STOP
+    if ordered:
+        scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
+    if scope.status.ended is None:
+        scope.put(
+            ended=Ended(
+                act=EndedAct.STOP,
+                reason=why,
+                pod_id=scope.pod_id,
+                started_at=pod.started_at if pod is not None else None,
+                at=scope.now,
+            )
+        )
+    scope.put(endpoint=None)
+    clear_episode(scope)
+    return steady(scope, why)
+
+
+def steady(scope: Scope, why: str) -> Step:
+    """Stopped and meant to be: what the disks cost, and how to start again."""
+    rate = stopped_rate(scope)
+    scope.condition("Provisioned", False, Reason.STOPPED_BY_ORDER, f"pod {scope.pod_id} is stopped: {why}")
+    scope.condition("Reachable", False, Reason.STOPPED_BY_ORDER, "the pod is stopped")
+    return Wait(
+        Reason.STOPPED_BY_ORDER,
+        f"pod {scope.pod_id} is stopped ({why}); its disks cost ${rate.normalize():f}/h. Its host may be full when it "
+        f"is started again",
+        steady=True,
+    )
+
+
+def keep_ended(scope: Scope) -> Step | None:
+    """An end stays ended until `resume` names the pod, or `state` was seen Stopped and then Running."""
+    ended = scope.status.ended
+    if ended is None:
+        return None
+    resumed = ended.pod_id is not None and scope.identity.annotations.get(RESUME) == ended.pod_id
+    if scope.spec.state is PodState.STOPPED:
+        if ended.reason != STOPPED_BY_STATE:
+            # from here on a change back to Running is the person's word that the end is over
+            scope.put(ended=ended.model_copy(update={"reason": STOPPED_BY_STATE}))
+        return None
+    if ended.reason == STOPPED_BY_STATE or resumed:
+        scope.put(ended=None)
+        return None
+    if scope.presence in (Presence.NONE, Presence.GONE):
+        return Wait(
+            Reason.TERMINATED_OUTSIDE if ended.act is EndedAct.OUTSIDE else Reason.STOPPED_BY_ORDER,
+            f"pod {ended.pod_id} ended ({ended.reason}) and stays ended: nothing is created. Set {RESUME}: "
+            f"{ended.pod_id}, or spec.state Stopped and then Running, to have a new one; nothing bills",
+            steady=True,
+        )
+    return steady(scope, f"{ended.reason}; set {RESUME}: {ended.pod_id}, or spec.state Stopped and then Running")
+
+
+def start(scope: Scope) -> Step:
+    """A paid act: start the stopped pod of this object on its host. A full host is waited for, bounded."""
+    attempt, pod = scope.status.attempt, scope.pod
+    assert attempt is not None
+    if not scope.spec.spend.allow_paid:
+        scope.condition("SpendAllowed", False, Reason.NO_COMPUTE_AVAILABLE, "spend.allowPaid is false")
+        return Wait(
+            Reason.NO_COMPUTE_AVAILABLE,
+            f"spend.allowPaid is false: pod {scope.pod_id} is not started. Set it to true to go on",
+            steady=True,
+        )
+    backoff = attempt.backoff
+    if backoff is not None and backoff.until is not None and scope.now < backoff.until:
+        scope.wake_at(backoff.until)
+        return Wait(
+            Reason.START_REFUSED,
+            f"the host of pod {scope.pod_id} has no free GPU: it stays stopped and is asked again at "
+            f"{backoff.until:%H:%M:%S}Z. Set gpupod.dev/migrate: {scope.pod_id} to move it instead",
+            until=backoff.until,
+        )
+    handle = permission.owned(scope, pod)
+    if not isinstance(handle, OwnedPod):
+        return handle
+    scope.put_attempt(
+        cause=attempt.cause if attempt.cause is AttemptCause.ADOPT else AttemptCause.START,
+        intent=AttemptIntent.START,
+        intent_time=scope.now,
+        start_requested_at=scope.now,
+        restarted=True,
+        generation=scope.identity.generation,
+    )
+    scope.put(endpoint=None, probe=None)
+    return Act(StartPod(handle, "spec.state is Running"), Reason.STARTING, f"starting pod {handle.id}")
+
+
+def start_refused(scope: Scope, attempt: Attempt) -> Attempt:
+    """The host is full: wait longer each time."""
+    failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
+    delay = jittered(backoff_delay(failures, scope.policy.backoff_first, scope.policy.backoff_max), scope)
+    from_now = scope.now + delay
+    backoff = {"failures": failures + 1, "until": from_now}
+    return attempt.model_copy(update={"backoff": backoff})

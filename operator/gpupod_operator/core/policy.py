@@ -1,0 +1,31 @@
+"""The operator's own timings (the object's are in its spec)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Numbers come from the vendor's observed behaviour; flags of `gpupod-operator run` set them."""
+
+    observe_every: timedelta = timedelta(seconds=15)
+    """One list call per account per tick: 5,760 calls a day of the 50,000 that the documented policy allows."""
+    visit_every: timedelta = timedelta(seconds=30)
+    """How often a pod is visited over SSH while nothing is wrong."""
+    create_settle: timedelta = timedelta(seconds=60)
+    """An ambiguous create is looked for on complete lists for at least this long (lists lag up to a minute)."""
+    fresh_grace: timedelta = timedelta(seconds=60)
+    """A pod just created may answer 404 (up to 30 s) and be missing from lists: still ours, never "gone"."""
+    lists_for_gone: int = 2
+    """Complete lists in a row without the id, beside a GET 404, that prove a pod gone."""
+    backoff_first: timedelta = timedelta(seconds=30)
+    backoff_max: timedelta = timedelta(minutes=10)
+    unreachable_alert: timedelta = timedelta(hours=1)
+    approval_ttl: timedelta = timedelta(hours=24)
+    image_keep: int = 3
+    max_pods: int | None = None
+    max_hourly_account: Decimal | None = None
+    max_hourly_namespace: Decimal | None = None

@@ -1,0 +1,128 @@
+"""kopf glue for GpuPods: wake, loop, teardown. No business decision in here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from typing import Any
+
+import kopf
+
+from gpupod_operator.api.names import GPUPODS, GROUP, VERSION
+from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable
+from gpupod_operator.runtime.loop import Passed, pass_once
+from gpupod_operator.runtime.slot import Slot
+from gpupod_operator.runtime.world import World
+
+log = logging.getLogger("gpupod_operator.loop")
+
+TEARDOWN_LOOK = timedelta(seconds=15)
+"""How often a deletion in progress reads its object: one GET, no write."""
+
+LONGEST = timedelta(minutes=10)
+"""Nobody sleeps longer than this without looking."""
+
+
+def register(registry: kopf.OperatorRegistry, world: World) -> None:
+    """Declare the three hooks on this registry."""
+
+    @kopf.on.event(GROUP, VERSION, GPUPODS, registry=registry, id="poke")
+    async def poke(event: kopf.RawEvent, **_: Any) -> None:
+        saw(world, event)
+
+    @kopf.daemon(
+        GROUP, VERSION, GPUPODS, registry=registry, id="run", cancellation_backoff=10, cancellation_timeout=5
+    )
+    async def run(body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any) -> None:
+        slot = world.slots.open((body["metadata"]["namespace"], body["metadata"]["name"]), body["metadata"]["uid"])
+        while not stopped and not slot.gone:
+            slot.wake.clear()  # before reading, so that no wake-up is lost
+            async with slot.lock:
+                if stopped or _deleting(world, slot):
+                    return
+                passed = await guarded(world, slot)
+            if passed.vanished:
+                world.slots.close(slot)
+                return
+            await woken(slot, stopped, passed.again)
+
+    @kopf.on.delete(GROUP, VERSION, GPUPODS, registry=registry, id="teardown")
+    async def teardown(body: kopf.Body, **_: Any) -> None:
+        slot = world.slots.open((body["metadata"]["namespace"], body["metadata"]["name"]), body["metadata"]["uid"])
+        while not slot.gone:
+            slot.wake.clear()
+            async with slot.lock:
+                # kopf runs nothing else for an object while its delete handler runs, so the watch shows no edits
+                # (abandon-data, paused) here: read the object anew in each pass
+                passed = await reread(world, slot) or await guarded(world, slot)
+            if passed.release or passed.vanished:
+                await world.credentials.forget(slot.uid)
+                world.slots.close(slot)
+                return
+            await woken(slot, None, min(passed.again or TEARDOWN_LOOK, TEARDOWN_LOOK))
+
+
+async def reread(world: World, slot: Slot) -> Passed | None:
+    """The object as it is now goes into the store; a Passed only when it is gone or cannot be read."""
+    try:
+        raw = await world.cluster.get(GPUPODS, *slot.key)
+    except ApiNotFound:
+        return Passed(None, vanished=True)
+    except (ApiUnavailable, ApiForbidden):
+        return Passed(timedelta(seconds=2))
+    if raw["metadata"]["uid"] != slot.uid:
+        return Passed(None, vanished=True)
+    world.store.put(GPUPODS, raw)
+    return None
+
+
+def saw(world: World, event: kopf.RawEvent) -> None:
+    """O(1): keep the newest object and wake its loop."""
+    raw = dict(event["object"])
+    key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+    if event["type"] == "DELETED":
+        world.store.remove(GPUPODS, key, raw["metadata"]["uid"])
+        slot = world.slots.of_uid(raw["metadata"]["uid"])
+        if slot is not None:
+            world.slots.close(slot)
+        return
+    if world.store.put(GPUPODS, raw):
+        slot = world.slots.of_uid(raw["metadata"]["uid"])
+        if slot is not None:
+            slot.wake.set()
+
+
+async def guarded(world: World, slot: Slot) -> Passed:
+    """A defect in one object's pass must not end its loop for good: log it, wait longer each time, go on."""
+    raw = world.store.get(GPUPODS, slot.key)
+    if raw is None or raw["metadata"]["uid"] != slot.uid:
+        return Passed(None, vanished=True)
+    try:
+        with world.metrics.reconcile_seconds.labels("gpupod").time():
+            passed = await pass_once(world, slot, raw)
+        world.metrics.reconcile_total.labels("gpupod", "success").inc()
+    except Exception:
+        slot.failures += 1
+        world.metrics.reconcile_total.labels("gpupod", "error").inc()
+        log.exception("a pass failed; nothing was acted on after the fault", extra={"object": "/".join(slot.key)})
+        return Passed(timedelta(seconds=min(2**slot.failures, 300)))
+    return passed
+
+
+async def woken(slot: Slot, stopped: kopf.DaemonStopped | None, again: timedelta | None) -> None:
+    """Sleep until woken, stopped, or due."""
+    delay = min(again if again is not None else LONGEST, LONGEST).total_seconds()
+    waiters = [asyncio.ensure_future(slot.wake.wait())]
+    if stopped is not None:
+        waiters.append(asyncio.ensure_future(stopped.wait()))
+    try:
+        await asyncio.wait(waiters, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for waiter in waiters:
+            waiter.cancel()
+
+
+def _deleting(world: World, slot: Slot) -> bool:
+    raw = world.store.get(GPUPODS, slot.key)
+    return raw is not None and bool(raw["metadata"].get("deletionTimestamp"))

@@ -1,0 +1,50 @@
+"""Start and end of the served world: everything is listed before anything is decided."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import kopf
+
+from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
+from gpupod_operator.cluster.login import login
+from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter
+from gpupod_operator.render.configmaps import config_maps
+from gpupod_operator.runtime.orphans import OrphanHunter
+from gpupod_operator.runtime.world import World
+
+
+def register(registry: kopf.OperatorRegistry, world: World) -> None:
+    """Declare login, startup and cleanup on this registry."""
+    stop = asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    @kopf.on.login(registry=registry, id="login")
+    def log_in(**kwargs: Any) -> kopf.ConnectionInfo:
+        return login(**kwargs)
+
+    @kopf.on.startup(registry=registry, id="seed")
+    async def seed(**_: Any) -> None:
+        for plural in (GPUPODS, SWEEPCELLS):
+            world.store.seed(plural, await world.cluster.list_all(plural))
+        world.store.seeded = True
+
+        def rendered(namespace: str) -> dict[str, dict[str, str]] | None:
+            found = world.registration_of(namespace)
+            return config_maps(found.rows) if found is not None else None
+
+        writer = PodsConfWriter(world.cluster, rendered)
+        world.mark_conf = writer.mark
+        for namespace in {raw["metadata"]["namespace"] for raw in world.store.all(GPUPODS)}:
+            writer.mark(namespace)
+        tasks.append(asyncio.create_task(writer.run(stop), name="pods-conf"))
+        tasks.append(asyncio.create_task(OrphanHunter(world).run(stop), name="orphans"))
+
+    @kopf.on.cleanup(registry=registry, id="end")
+    async def end(**_: Any) -> None:
+        stop.set()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await world.close()

@@ -1,0 +1,194 @@
+"""Secrets: resolved by exact name in the object's own namespace, with a copy for as long as a pod may live.
+
+The copies (one Secret per object uid in the operator's namespace) carry a teardown through the deletion of a namespace
+that takes its Secrets first. Values are handed to the one call that needs them and kept nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpupod_operator.api.gpupod_spec import GpuPodSpec, SecretKeyRef
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.api.sweepcell import SweepCellSpec
+from gpupod_operator.ports import ApiForbidden, ApiNotFound, Cluster
+from gpupod_operator.runpod.keys import KeySource
+from gpupod_operator.runtime.settings import Settings
+from gpupod_operator.shell.keys import generate_key_pair
+
+LABELS = {"app.kubernetes.io/managed-by": "gpupod-operator"}
+RUNPOD, SSH = "runpod-key", "ssh-key"
+
+
+class SecretProblem(Exception):
+    """A Secret that cannot be used; `reason` and the message say what to do. Holds no value."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """An SSH key pair; the private half is never shown."""
+
+    private: str
+    public: str
+
+    def __repr__(self) -> str:
+        return f"KeyPair(public={self.public!r})"
+
+
+class Credentials:
+    """Everything secret that a pass needs, by object."""
+
+    def __init__(self, cluster: Cluster, settings: Settings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self._copied: dict[tuple[str, str], bytes] = {}
+        self._pairs: dict[str, KeyPair] = {}
+        self._file: KeySource | None = None
+
+    async def runpod_key(self, namespace: str, uid: str, spec: GpuPodSpec) -> KeySource:
+        """The object's key, or the operator's own. Raises SecretProblem."""
+        if spec.account is None:
+            return self._own_key()
+        value = await self._value(namespace, spec.account.secret_ref, "RunPod key", uid, RUNPOD)
+        return KeySource.from_bytes(value)
+
+    async def ssh_key(self, namespace: str, uid: str, spec: GpuPodSpec) -> KeyPair:
+        """The object's key pair, or the namespace's own pair that the operator makes on first use."""
+        ref = spec.ssh.key_secret_ref
+        if ref is None:
+            return await self._namespace_pair(namespace)
+        found = SecretKeyRef(name=ref.name, key="ssh-privatekey")
+        private = (await self._value(namespace, found, "SSH key", uid, SSH)).decode()
+        return KeyPair(private, public_line(private, ref.name))
+
+    async def environment(self, namespace: str, spec: GpuPodSpec) -> dict[str, str]:
+        """Container environment with every reference resolved. Raises SecretProblem."""
+        env: dict[str, str] = {}
+        for entry in spec.container.env:
+            if entry.value is not None:
+                env[entry.name] = entry.value
+            elif entry.runpod_secret is not None:
+                env[entry.name] = "{{ RUNPOD_SECRET_" + entry.runpod_secret + " }}"
+            elif entry.value_from is not None:
+                ref = entry.value_from.secret_key_ref
+                env[entry.name] = (await self._value(namespace, ref, f"variable {entry.name}")).decode()
+        return env
+
+    async def hub_token(self, namespace: str, uid: str, spec: SweepCellSpec) -> str | None:
+        """The cell's Hub token, None where the repository needs none to be read. Raises SecretProblem."""
+        ref = spec.destination.token_secret_ref
+        if ref is None:
+            return None
+        return (await self._value(namespace, ref, "Hub token", uid, f"hub-{ref.name}-{ref.key}")).decode().strip()
+
+    async def forget(self, uid: str) -> None:
+        """The object is gone: so are its copies."""
+        self._copied = {k: v for k, v in self._copied.items() if k[0] != uid}
+        try:
+            await self._cluster.delete_secret(self._settings.namespace, copy_name(uid))
+        except ApiNotFound:
+            return
+
+    def _own_key(self) -> KeySource:
+        path = self._settings.runpod_key_file
+        if path is None or not path.exists():
+            raise SecretProblem(
+                Reason.SECRET_NOT_FOUND,
+                f"the operator has no RunPod key of its own ({path} is missing): set spec.account.secretRef, or mount one",
+            )
+        if self._file is None:
+            self._file = KeySource.from_file(path)
+        return self._file
+
+    async def _value(
+        self, namespace: str, ref: SecretKeyRef, what: str, uid: str | None = None, slot: str | None = None
+    ) -> bytes:
+        try:
+            secret = await self._cluster.read_secret(namespace, ref.name)
+        except (ApiNotFound, ApiForbidden) as error:
+            copied = await self._copy(uid, slot)
+            if copied is not None:
+                return copied
+            raise SecretProblem(
+                Reason.SECRET_NOT_FOUND,
+                f"Secret {ref.name} ({what}) cannot be read in namespace {namespace}: create it there",
+            ) from error
+        if ref.key not in secret or not secret[ref.key].strip():
+            copied = await self._copy(uid, slot)
+            if copied is not None:
+                return copied
+            raise SecretProblem(
+                Reason.SECRET_KEY_MISSING, f"Secret {ref.name} ({what}) has no value under the key {ref.key!r}: add it"
+            )
+        value = secret[ref.key].strip()
+        if uid is not None and slot is not None:
+            await self._keep(uid, slot, value)
+        return value
+
+    async def _keep(self, uid: str, slot: str, value: bytes) -> None:
+        """Refresh the copy when the value changed; a copy that cannot be written holds nothing up."""
+        if self._copied.get((uid, slot)) == value:
+            return
+        data = await self._copies(uid)
+        if data.get(slot) != value:
+            await self._cluster.apply_secret(
+                self._settings.namespace, copy_name(uid), {**data, slot: value}, labels=LABELS
+            )
+        self._copied[(uid, slot)] = value
+
+    async def _copy(self, uid: str | None, slot: str | None) -> bytes | None:
+        if uid is None or slot is None:
+            return None
+        return (await self._copies(uid)).get(slot)
+
+    async def _copies(self, uid: str) -> Mapping[str, bytes]:
+        try:
+            return await self._cluster.read_secret(self._settings.namespace, copy_name(uid))
+        except ApiNotFound:
+            return {}
+
+    async def _namespace_pair(self, namespace: str) -> KeyPair:
+        """One pair per namespace, kept in the operator's namespace; never replaced once made."""
+        known = self._pairs.get(namespace)
+        if known is not None:
+            return known
+        name = f"ssh-{namespace}"[:253]
+        try:
+            secret = await self._cluster.read_secret(self._settings.namespace, name)
+            pair = KeyPair(secret["ssh-privatekey"].decode(), secret["ssh-publickey"].decode().strip())
+        except ApiNotFound:
+            private, public = generate_key_pair()
+            pair = KeyPair(private, public)
+            await self._cluster.apply_secret(
+                self._settings.namespace,
+                name,
+                {"ssh-privatekey": private.encode(), "ssh-publickey": public.encode()},
+                labels=LABELS,
+            )
+        self._pairs[namespace] = pair
+        return pair
+
+
+def copy_name(uid: str) -> str:
+    """Name of the Secret with an object's copies."""
+    return f"keys-{uid}"
+
+
+def public_line(private: str, secret: str) -> str:
+    """The public half of a private key. Raises SecretProblem for a key that cannot be used unattended."""
+    import asyncssh
+
+    try:
+        key = asyncssh.import_private_key(private)
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
+        raise SecretProblem(
+            Reason.SECRET_INVALID,
+            f"Secret {secret} holds no usable private key under ssh-privatekey ({type(error).__name__}): put an "
+            f"unencrypted OpenSSH key there",
+        ) from None
+    return key.export_public_key("openssh").decode().strip()

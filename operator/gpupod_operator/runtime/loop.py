@@ -1,0 +1,251 @@
+"""One pass of one GpuPod: snapshot, decide, gather, decide again, write the intent, act, write the answer."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from gpupod_operator.api.base import dump
+from gpupod_operator.api.gpupod_spec import GpuPodSpec
+from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
+from gpupod_operator.api.sweepcell import SweepCellStatus
+from gpupod_operator.core.gpupod.decide import decide
+from gpupod_operator.core.gpupod.scope import Facts, Identity, Scope
+from gpupod_operator.core.plan import Need, Plan, Transition
+from gpupod_operator.core.sweepcell.summary import cells_summary
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
+from gpupod_operator.runtime.executor import Executor, NotLeading
+from gpupod_operator.runtime.gather import Gatherer
+from gpupod_operator.runtime.slot import Slot
+from gpupod_operator.runtime.store import key_of
+
+if TYPE_CHECKING:
+    from gpupod_operator.runtime.world import World
+
+log = logging.getLogger("gpupod_operator.decisions")
+
+ROUNDS = 8
+"""Gathering rounds of one pass; the longest chain of needs is five (account, list, pod, cells and visit, listings)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Passed:
+    """How a pass ended: when to look again (None: when woken), and whether the finalizer may go."""
+
+    again: timedelta | None
+    release: bool = False
+    vanished: bool = False
+
+
+async def pass_once(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
+    """Run under the slot's lock. Errors of the API server end the pass and are retried; nothing is half-written.
+
+    The caller passes the newest object that it knows; a conflict reads a newer one and starts over.
+    """
+    slot.pass_began = world.clock.now()
+    try:
+        return await _pass(world, slot, raw)
+    except ApiConflict:
+        return await _reread(world, slot)
+    except ApiNotFound:
+        world.store.remove(GPUPODS, slot.key, slot.uid)
+        return Passed(None, vanished=True)
+    except (ApiUnavailable, ApiForbidden) as error:
+        slot.failures += 1
+        log.warning("the API server does not take the status: %s", error, extra={"object": _name(slot)})
+        return Passed(timedelta(seconds=min(2**slot.failures, 60)))
+    except ApiInvalid as error:
+        # ours: a status that the schema refuses. Nothing is acted on, because the intent could not be recorded.
+        log.error("a status was refused for good, nothing is acted on: %s", error, extra={"object": _name(slot)})
+        return Passed(timedelta(minutes=1))
+    finally:
+        slot.pass_began = None
+
+
+async def _reread(world: World, slot: Slot) -> Passed:
+    try:
+        fresh = await world.cluster.get(GPUPODS, *slot.key)
+    except ApiNotFound:
+        world.store.remove(GPUPODS, slot.key, slot.uid)
+        return Passed(None, vanished=True)
+    except (ApiUnavailable, ApiForbidden):
+        return Passed(timedelta(seconds=2))
+    if fresh["metadata"]["uid"] != slot.uid:
+        return Passed(None, vanished=True)
+    world.store.put(GPUPODS, fresh)
+    return Passed(timedelta(0))
+
+
+async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
+    spec = GpuPodSpec.model_validate(raw.get("spec") or {})
+    before = GpuPodStatus.model_validate(raw.get("status") or {})
+    plan = await _decide(world, slot, raw, spec, before)
+    raw = await _commit(world, slot, raw, before, plan.status)
+    await _tell(world, slot, raw, plan.transitions)
+    _log(slot, plan)
+    slot.failures = 0
+    if plan.action is None:
+        return Passed(plan.wake, release=plan.release)
+    act = type(plan.action).__name__
+    try:
+        settled = await Executor(world, slot, raw, spec).perform(plan.action, plan.status)
+    except NotLeading:
+        log.warning("not leading any more: %s was not sent", act, extra={"object": _name(slot), "act": act})
+        return Passed(timedelta(seconds=1))
+    log.info("%s", settled.sentence or f"{act} done", extra={"object": _name(slot), "act": act, "pod": _pod(settled.status)})
+    await _commit(world, slot, raw, plan.status, settled.status)
+    return Passed(timedelta(seconds=settled.pause or 0))
+
+
+async def _decide(
+    world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus
+) -> Plan:
+    facts = _snapshot(world, slot, raw, spec, before)
+    gatherer = Gatherer(world, slot, raw, spec)
+    facts = await gatherer.gather(facts, frozenset({Need.ACCOUNT}), before)
+    metadata = raw["metadata"]
+    identity = Identity(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        generation=metadata.get("generation", 1),
+        instance=world.instance,
+        deleting=bool(metadata.get("deletionTimestamp")),
+        annotations=metadata.get("annotations") or {},
+    )
+    entropy = world.entropy()
+    asked: set[Need] = set()
+    status = before
+    for _ in range(ROUNDS):
+        scope = Scope(identity, spec, before, facts, world.clock.now(), world.policy, entropy)
+        plan = decide(scope)
+        if not plan.needs:
+            slot.sequence = facts.inventory.sequence if facts.inventory is not None else slot.sequence
+            return plan
+        if plan.needs <= asked and Need.SHELL not in plan.needs:
+            raise RuntimeError(f"the decision asks for {sorted(plan.needs)} again and again")
+        asked |= plan.needs
+        # a decision may have moved the endpoint or taken a pod over before it asked: gather for what it now holds
+        status = scope.status
+        facts = await gatherer.gather(facts, plan.needs, status)
+    raise RuntimeError(f"no decision after {ROUNDS} rounds; last needs {sorted(plan.needs)}")
+
+
+def _snapshot(
+    world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus
+) -> Facts:
+    account = world.account_of_slot(slot)
+    inventory = account.observer.inventory if account is not None else None
+    if inventory is not None and inventory.complete_at is None:
+        inventory = None  # nothing was ever listed: ask for a list
+    cells = world.store.cells_of(slot.key)
+    statuses = [SweepCellStatus.model_validate(c.get("status") or {}) for c in cells]
+    return Facts(
+        inventory=inventory,
+        new_list=inventory is not None and inventory.sequence != slot.sequence,
+        recent_pod=slot.recent_pod if slot.recent_pod is not None and _is(before, slot.recent_pod.id) else None,
+        shell=slot.reading if slot.reading_of == _target(before, spec) else None,
+        declared_cells=len(cells),
+        cells_summary=cells_summary(statuses) if cells or before.cells is not None else None,
+        rivals=_rivals(world, raw, spec),
+        registration=_registration(world, raw),
+        agent_tree=world.agent_tree,
+    )
+
+
+def _is(status: GpuPodStatus, pod_id: str) -> bool:
+    return status.attempt is not None and status.attempt.pod_id == pod_id
+
+
+def _target(status: GpuPodStatus, spec: GpuPodSpec) -> tuple[str, str, int] | None:
+    from gpupod_operator.runtime.gather import target_of
+
+    target = target_of(status, spec)
+    return (target.pod_id, target.host, target.port) if target is not None else None
+
+
+def _rivals(world: World, raw: dict[str, Any], spec: GpuPodSpec) -> tuple[str, ...]:
+    """Older objects anywhere in the cluster that name the same pod id."""
+    if spec.adopt is None:
+        return ()
+    mine = (raw["metadata"]["creationTimestamp"], raw["metadata"]["uid"])
+    found = []
+    for other in world.store.all(GPUPODS):
+        named = ((other.get("spec") or {}).get("adopt") or {}).get("podId")
+        age = (other["metadata"]["creationTimestamp"], other["metadata"]["uid"])
+        if named == spec.adopt.pod_id and age < mine:
+            found.append("/".join(key_of(other)))
+    return tuple(sorted(found))
+
+
+def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Any, str] | None:
+    found = world.registration_of(raw["metadata"]["namespace"])
+    verdict = found.verdicts.get(raw["metadata"]["uid"]) if found is not None else None
+    return (verdict.registered, verdict.reason, verdict.message) if verdict is not None else None
+
+
+async def _commit(
+    world: World, slot: Slot, raw: dict[str, Any], before: GpuPodStatus, after: GpuPodStatus
+) -> dict[str, Any]:
+    """Write the status if it differs. Refused when the object changed since it was read (law 2 needs this)."""
+    new = dump(after)
+    if new == dump(before):
+        return raw
+    written = await world.cluster.apply_status(
+        GPUPODS, *slot.key, new, resource_version=raw["metadata"]["resourceVersion"], uid=slot.uid
+    )
+    world.metrics.kube_writes.labels("status").inc()
+    world.store.put(GPUPODS, written)
+    return written
+
+
+async def _tell(world: World, slot: Slot, raw: dict[str, Any], transitions: tuple[Transition, ...]) -> None:
+    """Events on transitions. Where one cannot be written the log line and the metric stand in."""
+    for item in transitions:
+        try:
+            await world.cluster.emit(
+                {"apiVersion": "gpupod.dev/v1alpha1", **raw},
+                kind=GPUPOD_KIND,
+                reason=item.reason,
+                message=item.message,
+                warning=item.warning,
+                action="Reconcile",
+            )
+            world.metrics.kube_writes.labels("event").inc()
+        except (ApiForbidden, ApiNotFound, ApiUnavailable, ApiInvalid, ApiConflict) as error:
+            world.metrics.events_lost.inc()
+            log.warning(
+                "%s (the event could not be written: %s)", item.message, error,
+                extra={"object": _name(slot), "reason": item.reason},
+            )
+
+
+def _log(slot: Slot, plan: Plan) -> None:
+    """One line per decision that says something new."""
+    line = f"{plan.status.phase}: {plan.sentence}"
+    if line == slot.sentence:
+        return
+    slot.sentence = line
+    attempt = plan.status.attempt
+    log.info(
+        "%s",
+        plan.sentence,
+        extra={
+            "object": _name(slot),
+            "phase": str(plan.status.phase),
+            "attempt": attempt.id if attempt is not None else None,
+            "pod": attempt.pod_id if attempt is not None else None,
+            "act": type(plan.action).__name__ if plan.action is not None else None,
+        },
+    )
+
+
+def _name(slot: Slot) -> str:
+    return "/".join(slot.key)
+
+
+def _pod(status: GpuPodStatus) -> str | None:
+    return status.attempt.pod_id if status.attempt is not None else None

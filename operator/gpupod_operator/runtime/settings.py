@@ -1,0 +1,46 @@
+"""How one operator process is set up: flags of `gpupod-operator run`, or GPUPOD_* in its environment."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from gpupod_operator.core.policy import Policy
+
+RUNPOD_API = "https://api.runpod.io"
+HUB = "https://huggingface.co"
+
+
+class Settings(BaseSettings):
+    """Durations in seconds. No field holds a secret: keys are files or Secrets, read when they are needed."""
+
+    model_config = SettingsConfigDict(env_prefix="GPUPOD_", frozen=True)
+
+    runpod_api: str = RUNPOD_API
+    hub_endpoint: str = HUB
+    runpod_key_file: Path | None = Path("/etc/gpupod/runpod/key")
+    namespace: str = "gpupod-system"
+    watch_namespaces: tuple[str, ...] = ()
+    instance_id: str | None = None
+    observe_every: float = Field(default=15.0, gt=0)
+    visit_every: float = Field(default=30.0, gt=0)
+    create_settle: float = Field(default=60.0, gt=0)
+    lease_name: str = "gpupod-operator"
+    leader_elect: bool = True
+    health_host: str = "0.0.0.0"  # noqa: S104 - the kubelet probes the pod's own address
+    health_port: int = 8080
+    metrics_port: int = 9090
+    log_format: str = Field(default="json", pattern="^(json|plain)$")
+    log_level: str = "INFO"
+
+    def policy(self) -> Policy:
+        """The operator's own timings for the decisions."""
+        return Policy(
+            observe_every=timedelta(seconds=self.observe_every),
+            visit_every=timedelta(seconds=self.visit_every),
+            create_settle=timedelta(seconds=self.create_settle),
+            fresh_grace=timedelta(seconds=self.create_settle),
+        )

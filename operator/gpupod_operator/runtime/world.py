@@ -1,0 +1,155 @@
+"""Everything a loop needs, in one place, made once at start: no module globals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from gpupod_operator.api.gpupod_spec import GpuPodSpec
+from gpupod_operator.api.names import GPUPODS
+from gpupod_operator.core.policy import Policy
+from gpupod_operator.core.provider import GpuOffer
+from gpupod_operator.ports import ArtifactHub, Clock, Cluster, PodShell
+from gpupod_operator.render.registration import Registration, registration
+from gpupod_operator.render.rows import PodObject, pod_object
+from gpupod_operator.runpod.accounts import Account, Accounts
+from gpupod_operator.runtime.credentials import Credentials
+from gpupod_operator.runtime.metrics import Metrics
+from gpupod_operator.runtime.readings import Readings
+from gpupod_operator.runtime.settings import Settings
+from gpupod_operator.runtime.slot import Slot, Slots
+from gpupod_operator.runtime.store import Store
+
+CATALOG_AGE = timedelta(minutes=10)
+"""Prices and names of GPU types change seldom; the answer of a create is checked anyway."""
+
+
+class World:
+    """Dependencies and shared state of one operator process."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        clock: Clock,
+        cluster: Cluster,
+        accounts: Accounts,
+        hub: ArtifactHub,
+        shell: PodShell,
+        metrics: Metrics,
+        instance: str,
+        may_act: Callable[[], bool],
+        agent_tree: str,
+        entropy: Callable[[], str],
+    ) -> None:
+        self.settings = settings
+        self.policy: Policy = settings.policy()
+        self.clock = clock
+        self.cluster = cluster
+        self.accounts = accounts
+        self.hub = hub
+        self.shell = shell
+        self.metrics = metrics
+        self.instance = instance
+        self.may_act = may_act
+        self.agent_tree = agent_tree
+        self.entropy = entropy
+        self.store = Store()
+        self.slots = Slots()
+        self.cell_slots = Slots()
+        self.credentials = Credentials(cluster, settings)
+        self.readings = Readings(self._wake_cells)
+        self.mark_conf: Callable[[str], None] = lambda _: None
+        self._opened: dict[str, Account] = {}
+        self._observing: dict[str, asyncio.Task[None]] = {}
+        self._stop = asyncio.Event()
+        self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
+        self._registrations: dict[str, Registration] = {}
+        self._pods: dict[tuple[str, str], tuple[str, PodObject]] = {}
+        self.store.listen(self._object_changed)
+
+    async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
+        """The account behind the object's key; its observer runs from the first use on."""
+        key = await self.credentials.runpod_key(namespace, slot.uid, spec)
+        account = await self.accounts.open(key)
+        slot.account_id = account.identity.id
+        self._opened[account.identity.id] = account
+        if account.identity.id not in self._observing:
+            account.observer.subscribe(self.slots.wake)
+            task = asyncio.create_task(account.observer.run(self._stop), name=f"observer-{account.identity.id}")
+            self._observing[account.identity.id] = task
+        return account
+
+    def account_of_slot(self, slot: Slot) -> Account | None:
+        """The account that the slot's object used last, without asking anybody."""
+        return self._opened.get(slot.account_id) if slot.account_id is not None else None
+
+    def opened(self) -> tuple[Account, ...]:
+        """Every account in use by this process."""
+        return tuple(self._opened.values())
+
+    async def offers(self, account: Account) -> tuple[GpuOffer, ...]:
+        """The GPU catalog, at most ten minutes old."""
+        held = self._catalogs.get(account.identity.id)
+        now = self.clock.now()
+        if held is not None and now - held[0] < CATALOG_AGE:
+            return held[1]
+        offers = await account.provider.gpu_offers()
+        self._catalogs[account.identity.id] = (now, offers)
+        return offers
+
+    def registration_of(self, namespace: str) -> Registration | None:
+        """Rows and verdicts of a namespace, from committed status; None before every object was seen."""
+        if not self.store.seeded:
+            return None
+        found = self._registrations.get(namespace)
+        if found is None:
+            found = registration(self._pod_object(raw) for raw in self.store.all(GPUPODS, namespace))
+            self._registrations[namespace] = found
+        return found
+
+    async def close(self) -> None:
+        """End the observers."""
+        self._stop.set()
+        await asyncio.gather(*self._observing.values(), return_exceptions=True)
+        await self.accounts.close()
+
+    def _pod_object(self, raw: dict[str, object]) -> PodObject:
+        metadata = raw["metadata"]
+        assert isinstance(metadata, dict)
+        key = (metadata["uid"], metadata["resourceVersion"])
+        held = self._pods.get((metadata["namespace"], metadata["name"]))
+        if held is not None and held[0] == f"{key}":
+            return held[1]
+        parsed = pod_object(raw)
+        self._pods[(metadata["namespace"], metadata["name"])] = (f"{key}", parsed)
+        return parsed
+
+    def _object_changed(self, plural: str, key: tuple[str, str]) -> None:
+        if plural == GPUPODS:
+            before = self._registrations.pop(key[0], None)
+            self.mark_conf(key[0])
+            self._wake_waiting(before, key)
+            for raw in self.store.cells_of(key):
+                slot = self.cell_slots.of_uid(raw["metadata"]["uid"])
+                if slot is not None:
+                    slot.wake.set()
+            if self.store.get(GPUPODS, key) is None:
+                self._pods.pop(key, None)
+                self.readings.forget(key)
+            return
+        raw = self.store.get(plural, key)
+        if raw is not None:
+            slot = self.slots.of_key((key[0], raw["spec"]["podRef"]["name"]))
+            if slot is not None:
+                slot.wake.set()
+
+    def _wake_waiting(self, before: Registration | None, key: tuple[str, str]) -> None:
+        """A younger object that waits for a name is woken when its holder changes or goes."""
+        if before is None or not before.waiting:
+            return
+        self.slots.wake(frozenset(uid for uids in before.waiting.values() for uid in uids))
+
+    def _wake_cells(self, uids: set[str]) -> None:
+        self.cell_slots.wake(frozenset(uids))
