@@ -123,7 +123,7 @@ async def apply_crd(admin: Admin, manifest: dict[str, Any]) -> None:
     await admin.watch_until("CustomResourceDefinition", manifest["metadata"]["name"], established)
     # Established comes a moment before the path is served, and nothing can be watched for that.
     async with asyncio.timeout(10):
-        while not await _served(admin, manifest["spec"]["names"]["kind"]):  # noqa: ASYNC110 - no event tells it
+        while not await _served(admin, manifest["spec"]["names"]["kind"]):
             await asyncio.sleep(0.05)
 
 
