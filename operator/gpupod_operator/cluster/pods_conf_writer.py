@@ -30,8 +30,8 @@ class WriteResult:
 class PodsConfWriter:
     """Brings the ConfigMaps of a namespace in line with `rendered(namespace)`, one namespace at a time.
 
-    `rendered` returns the ConfigMaps of now, made from committed status; an empty mapping means that no pod is
-    published (the maps are deleted); None means that not all objects of the namespace were seen yet, and nothing is touched.
+    `rendered` returns the ConfigMaps of now, made from committed status. An empty mapping means that no pod is shown:
+    the maps are deleted. None means that not all objects of the namespace were seen yet: nothing is touched.
     `on_result(namespace, result)` is called when the result of a namespace changes, so that conditions follow.
     """
 
@@ -69,8 +69,7 @@ class PodsConfWriter:
         """Write marked namespaces until `stop`; every `recheck_every` seconds look at all of them again.
 
         A mark is answered after `settle` seconds, so that a fleet that becomes Ready makes a few writes and not a
-        thousand. The second look restores what was edited by hand and repeats what failed; it reads, and writes only a
-        difference.
+        thousand. The second look restores what was edited by hand and repeats what failed; it writes only a difference.
         """
         stopping = asyncio.ensure_future(stop.wait())
         try:

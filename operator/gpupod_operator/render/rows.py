@@ -24,6 +24,10 @@ NOT_RUNNING = frozenset({"EXITED", "TERMINATED"})
 """The vendor's words for a pod that certainly does not run. Every other word, a new one too, keeps the row."""
 
 
+_PLAIN = re.compile(r"[!-~]+")
+_HOST_KEY = re.compile(r"[!-~]+ [!-~]+( .*)?")
+
+
 @dataclass(frozen=True, slots=True)
 class PodObject:
     """A committed GpuPod as the renderer needs it."""
@@ -134,8 +138,9 @@ def _overridden(
     return _row(pod, host, port, source, Reason.OVERRIDE_DIFFERS)
 
 
-def _row(pod: PodObject, host: str, port: int, source: str, reason: Reason) -> tuple[Row, Verdict]:
+def _row(pod: PodObject, host: str, port: int, source: str, reason: Reason) -> tuple[Row | None, Verdict]:
     endpoint, shown, conf = pod.status.endpoint, pod.status.pod, pod.spec.pods_conf
+    host_key = endpoint.host_key if endpoint is not None else None
     row = Row(
         name=pod.row_name,
         host=host,
@@ -143,10 +148,16 @@ def _row(pod: PodObject, host: str, port: int, source: str, reason: Reason) -> t
         gpus=(shown.count if shown is not None else None) or 1,
         gpu_type=short_gpu_type(shown.gpu_type if shown is not None else None),
         label=conf.label or pod.row_name,
-        host_key=endpoint.host_key if endpoint is not None else None,
+        host_key=host_key if host_key is not None and _HOST_KEY.fullmatch(host_key) else None,
         pod_id=_pod_id(pod),
         started_at=endpoint.started_at if endpoint is not None else None,
     )
+    # The schema and the vendor promise plain words. A line break in one of them would be an ssh option on the machine
+    # of whoever uses the file, so it is not left to promises.
+    for word in (row.name, row.host, row.gpu_type, row.label, row.pod_id or "-"):
+        if not _PLAIN.fullmatch(word):
+            message = f"{word!r} cannot stand in pods.conf: a field is one word of printable ASCII"
+            return None, Verdict(False, Reason.REGISTRATION_FAILED, message)
     gpus = "gpus and type from the provider" if shown is not None and shown.count else "gpus and type are placeholders"
     label = "label from spec" if conf.label else "label from the name"
     fields = f"{row.name} {row.host} {row.port} {row.gpus} {row.gpu_type} {row.label}"
