@@ -15,7 +15,7 @@ from gpupod_operator.api import durations, money
 from gpupod_operator.api.base import TEXT_LIMIT, ApiModel, dump
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
-from gpupod_operator.api.names import API_VERSION, GPUPOD_PLURAL, SWEEPCELL_PLURAL
+from gpupod_operator.api.names import API_VERSION, GPUPODS, SWEEPCELLS
 from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
 
 MODELS: dict[tuple[str, str], type[ApiModel]] = {
@@ -191,7 +191,7 @@ def test_every_rule_says_what_to_write_instead() -> None:
             ), rule
 
 
-@pytest.mark.parametrize(("kind", "plural"), [("GpuPod", GPUPOD_PLURAL), ("SweepCell", SWEEPCELL_PLURAL)])
+@pytest.mark.parametrize(("kind", "plural"), [("GpuPod", GPUPODS), ("SweepCell", SWEEPCELLS)])
 def test_names_are_those_that_the_code_uses(kind: str, plural: str) -> None:
     spec = crd(kind)["spec"]
     assert spec["names"]["kind"] == kind

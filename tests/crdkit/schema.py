@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ class Rule:
     message: str
 
 
+@cache
 def crd(kind: str) -> dict[str, Any]:
     """The CRD of a kind, as shipped."""
     text = (CRDS / f"{kind.lower()}s.yaml").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ VERSION: Final = "v1alpha1"
 API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 GPUPOD_KIND: Final = "GpuPod"
-GPUPOD_PLURAL: Final = "gpupods"
+GPUPODS: Final = "gpupods"
 SWEEPCELL_KIND: Final = "SweepCell"
-SWEEPCELL_PLURAL: Final = "sweepcells"
+SWEEPCELLS: Final = "sweepcells"
 
 GPUPOD_FINALIZER: Final = "gpupod.dev/teardown"
 CELL_FINALIZER: Final = "gpupod.dev/cell"
