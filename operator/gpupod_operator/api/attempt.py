@@ -1,0 +1,88 @@
+"""One attempt is one pod id: what was asked, what is intended, and what the pod's starts have left behind."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from gpupod_operator.api.base import ApiModel, Text, at_most, newest
+from gpupod_operator.api.money import Money
+from gpupod_operator.api.phases import AttemptCause, AttemptIntent
+from gpupod_operator.api.policies import Cloud
+from gpupod_operator.api.times import Time
+
+
+class AttemptCandidate(ApiModel):
+    """The values of the candidate that was asked, so that a later edit of the list cannot change what they mean."""
+
+    index: int | None = None
+    gpu_type: str | None = None
+    gpu_type_id: str | None = None
+    count: int | None = None
+    cloud: Cloud | None = None
+    data_centers: tuple[str, ...] | None = None
+    max_price_per_hour: Money | None = None
+
+
+class Backoff(ApiModel):
+    """Creates refused in a row, and when the next one is made."""
+
+    failures: int | None = None
+    until: Time | None = None
+
+
+class Refusal(ApiModel):
+    """One candidate's refusal in the present round. `failure` is the provider port's class of it."""
+
+    index: int
+    gpu_type: str | None = None
+    failure: str | None = None
+    detail: Text | None = None
+
+
+class Attempt(ApiModel):
+    """One attempt is one pod id. Written before the create call, so that a crash between the two loses nothing."""
+
+    id: str | None = None
+    nonce: str | None = None
+    retired_nonces: Annotated[tuple[str, ...] | None, newest(10)] = None
+    candidate: AttemptCandidate | None = None
+    cause: AttemptCause | None = None
+    reason: Text | None = None
+    intent: AttemptIntent | None = None
+    intent_time: Time | None = None
+    pod_id: str | None = None
+    created_at: Time | None = None
+    """When the create was answered."""
+    seen: bool | None = None
+    """Whether any list or GET ever showed the pod."""
+    taken_over: bool | None = None
+    """Taken over by its stamp alone: no create of a recorded attempt made it."""
+    ever_ready: bool | None = None
+    generation: int | None = None
+    """The generation of the spec that allowed the create."""
+    spec_hash: str | None = None
+    hash_version: int | None = None
+    launched_start: Time | None = None
+    """The pod's start for which the workload was launched."""
+    launch_confirmed: bool | None = None
+    """A launch was confirmed on this pod id, in any of its starts."""
+    contacted: bool | None = None
+    """Any SSH session ever reached this pod id."""
+    restarted: bool | None = None
+    """This pod id was stopped and started, or its container reset, since it was created."""
+    start_requested_at: Time | None = None
+    """When we last ordered the stopped pod to start."""
+    agent_start: Time | None = None
+    """The pod's start for which the agent was installed."""
+    cells_digest: str | None = None
+    """Of the agent's input as last written: which cells, from where, to where."""
+    drained: bool | None = None
+    """The workload was ended by a drain whose intent still stands."""
+    logs: str | None = None
+    """Name of the ConfigMap with this attempt's captured logs."""
+    unknown_since: Time | None = None
+    """When a create was answered ambiguously."""
+    waiting_since: Time | None = None
+    """First create of the present wait for capacity."""
+    backoff: Backoff | None = None
+    refusals: Annotated[tuple[Refusal, ...] | None, at_most(16)] = None
