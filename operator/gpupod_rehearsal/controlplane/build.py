@@ -50,7 +50,11 @@ def build(
         report(_forecast(what, done, total, time.monotonic() - compiling, len(packages)))
 
     with tempfile.TemporaryDirectory(prefix=_SCRATCH_PREFIX, dir=target) as scratch:
-        _run(go, module, ["build", "-v", *_flags(module), "-o", f"{scratch}/", *packages], abandon, forecast)
+        # Go's own temporary files are in there, too, so that even a SIGKILL leaves them where we look for leftovers.
+        temporary = Path(scratch, "tmp")
+        temporary.mkdir()
+        command = ["build", "-v", *_flags(module), "-o", f"{scratch}/", *packages]
+        _run(go, module, command, abandon, forecast, GOTMPDIR=str(temporary))
         for name in programs:
             # `go build -o DIR/` names a program after its package; etcd's main package is called "server".
             built = Path(scratch) / Path(module.programs[name].removesuffix("/v3")).name
@@ -65,15 +69,20 @@ def remove_leftovers(target: Path) -> None:
 
 
 def _run(
-    go: Path, module: GoModule, arguments: Sequence[str], abandon: threading.Event, tick: Callable[[int], None]
+    go: Path,
+    module: GoModule,
+    arguments: Sequence[str],
+    abandon: threading.Event,
+    tick: Callable[[int], None],
+    **variables: str,
 ) -> list[str]:
     """Run `go` to its end and return what it said; `tick` gets the number of lines so far, each second."""
     child = spawn(
         [str(go), *arguments],
         cwd=module.folder,
-        env={**os.environ, **_ENVIRONMENT},
-        # SIGTERM lets `go` remove its work directory and end its compilers.
-        death_signal=signal.SIGTERM,
+        env={**os.environ, **_ENVIRONMENT, **variables},
+        # On SIGINT, and on no other signal, `go` ends its compilers and removes its work directory.
+        death_signal=signal.SIGINT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
@@ -90,7 +99,7 @@ def _run(
                 if abandon.is_set():
                     raise Abandoned(f"`go {arguments[0]}` was given up") from None
     finally:
-        end(child, grace=10)
+        end(child, grace=10, request=signal.SIGINT)
         reader.join()
     if child.returncode != 0:
         said = "\n".join(lines[-_ERROR_LINES:])

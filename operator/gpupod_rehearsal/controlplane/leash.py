@@ -7,6 +7,7 @@ deadlock.
 
 import ctypes
 import os
+import signal
 import sys
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -25,6 +26,8 @@ def main(argv: list[str]) -> None:
         if os.getppid() != parent:
             # The parent died before the request was in place; nobody would ever signal us.
             sys.exit(1)
+    # A shell starts background jobs with SIGINT ignored, and that would pass on to the program.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(program[0], program)  # noqa: S606 - no shell is the point
 
 

@@ -58,10 +58,10 @@ def spawn(
     return _SPAWNER.submit(start).result()
 
 
-def end(child: subprocess.Popen[str], *, grace: float) -> None:
-    """Ask `child`'s whole session to end and insist after `grace` seconds. Returns when the child is reaped."""
+def end(child: subprocess.Popen[str], *, grace: float, request: signal.Signals = signal.SIGTERM) -> None:
+    """Ask `child`'s whole session to end by `request` and insist after `grace` seconds; it is reaped on return."""
     if child.poll() is None:
-        _signal_session(child, signal.SIGTERM)
+        _signal_session(child, request)
         try:
             child.wait(timeout=grace)
         except subprocess.TimeoutExpired:
