@@ -28,13 +28,13 @@ class BlobStore:
     def put_regular(self, data: bytes) -> StoredFile:
         """Store a plain git blob."""
         entry = regular_file(data)
-        self._publish(self._write_incoming(data), self._place(self._regular, entry.oid))
+        self._store(data, self._place(self._regular, entry.oid))
         return entry
 
     def put_lfs(self, data: bytes) -> StoredFile:
         """Store an LFS object."""
         sha256 = hashlib.sha256(data).hexdigest()
-        self._publish(self._write_incoming(data), self._place(self._lfs, sha256))
+        self._store(data, self._place(self._lfs, sha256))
         return lfs_file(sha256, len(data))
 
     def incoming_file(self) -> Path:
@@ -83,6 +83,11 @@ class BlobStore:
         if entry.sha256 is not None:
             return hashlib.sha256(data).hexdigest() == entry.sha256
         return git_blob_sha1(data) == entry.oid
+
+    def _store(self, data: bytes, target: Path) -> None:
+        # One content, one file: equal files of many cells are written once.
+        if not target.exists():
+            self._publish(self._write_incoming(data), target)
 
     def _write_incoming(self, data: bytes) -> Path:
         incoming = self.incoming_file()

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from gpupod_rehearsal.hub import refusals
-from gpupod_rehearsal.hub.objects import Snapshot, StoredFile, commit_sha1, directories
+from gpupod_rehearsal.hub.objects import Snapshot, StoredFile, commit_sha1
+from gpupod_rehearsal.hub.trees import TreeIndex
 
 # Snapshots are rebuilt from the commits' changes; a few are kept because readers ask for the same head again.
 KEPT_SNAPSHOTS = 8
@@ -39,6 +40,8 @@ class History:
         self.commits: dict[str, Commit] = {}
         self.branches: dict[str, str] = {}
         self._snapshots: OrderedDict[str, dict[str, StoredFile]] = OrderedDict()
+        # The trees of the newest commit: nearly always the parent of the next one.
+        self._trees: tuple[str, TreeIndex] | None = None
         if journal.exists():
             for line in journal.read_text(encoding="utf-8").splitlines():
                 self._apply(json.loads(line))
@@ -62,11 +65,13 @@ class History:
             snapshot.pop(path, None)
         snapshot.update(changed)
         message = f"{title}\n\n{description}" if description else title
-        tree = directories(snapshot)[""]
-        oid = commit_sha1(tree, parent, author, int(at.timestamp()), message)
+        trees = self._trees_of(parent)
+        trees.update(changed, removed)
+        oid = commit_sha1(trees.root, parent, author, int(at.timestamp()), message)
         commit = Commit(oid, parent, title, description, author, at, dict(changed), removed)
         self._record({"event": "commit", "branch": branch, **_commit_to_json(commit)})
         self._keep(oid, snapshot)
+        self._trees = (oid, trees)
         return commit
 
     def create_branch(self, name: str, oid: str) -> None:
@@ -114,6 +119,13 @@ class History:
             found.append(self.commits[cursor])
             cursor = self.commits[cursor].parent
         return found
+
+    def _trees_of(self, parent: str | None) -> TreeIndex:
+        if parent is None:
+            return TreeIndex({})
+        if self._trees is not None and self._trees[0] == parent:
+            return self._trees[1]
+        return TreeIndex(self.snapshot(parent))
 
     def _keep(self, oid: str, snapshot: dict[str, StoredFile]) -> None:
         self._snapshots[oid] = snapshot

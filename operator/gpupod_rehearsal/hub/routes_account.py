@@ -7,7 +7,7 @@ from aiohttp import web
 from gpupod_rehearsal.hub import refusals
 from gpupod_rehearsal.hub.call import Call
 from gpupod_rehearsal.hub.commits import front_matter_errors
-from gpupod_rehearsal.hub.objects import lfs_pointer
+from gpupod_rehearsal.hub.objects import Snapshot, lfs_pointer
 from gpupod_rehearsal.hub.registry import RepositoryExistsError
 
 
@@ -61,19 +61,12 @@ async def delete_repo(call: Call) -> web.Response:
 
 
 async def repo_info(call: Call) -> web.Response:
-    """A repository at a revision: head, visibility, and the list of paths (with sizes when asked)."""
+    """A repository at a revision: head, visibility, and the list of paths (with sizes when asked).
+
+    `expand` names the fields that are wanted, and spares the Hub the list of paths.
+    """
     repository = call.readable()
     head = call.revision(repository)
-    with_blobs = call.request.query.get("blobs") in ("true", "True", "1")
-    siblings = []
-    for path, entry in sorted(repository.history.snapshot(head).items()):
-        sibling: dict[str, object] = {"rfilename": path}
-        if with_blobs:
-            sibling |= {"size": entry.size, "blobId": entry.oid}
-            if entry.sha256:
-                pointer = lfs_pointer(entry.sha256, entry.size)
-                sibling["lfs"] = {"sha256": entry.sha256, "size": entry.size, "pointerSize": len(pointer)}
-        siblings.append(sibling)
     log = repository.history.log(head)
     info: dict[str, object] = {
         "author": repository.namespace,
@@ -86,10 +79,13 @@ async def repo_info(call: Call) -> web.Response:
         "likes": 0,
         "lastModified": log[0].at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
         "createdAt": log[-1].at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-        "siblings": siblings,
     }
-    if asked := call.request.query.getall("expand", []):
+    asked = call.request.query.getall("expand", [])
+    if asked:
         info = {name: value for name, value in info.items() if name in asked}
+    if not asked or "siblings" in asked:
+        with_blobs = call.request.query.get("blobs") in ("true", "True", "1")
+        info["siblings"] = _siblings(repository.history.snapshot(head), with_blobs=with_blobs)
     return web.json_response({"_id": head[:24], "id": repository.repo_id} | info)
 
 
@@ -136,3 +132,16 @@ async def delete_branch(call: Call) -> web.Response:
         raise refusals.revision_not_found(branch)
     repository.history.delete_branch(branch)
     return web.json_response({})
+
+
+def _siblings(snapshot: Snapshot, *, with_blobs: bool) -> list[dict[str, object]]:
+    siblings = []
+    for path, entry in sorted(snapshot.items()):
+        sibling: dict[str, object] = {"rfilename": path}
+        if with_blobs:
+            sibling |= {"size": entry.size, "blobId": entry.oid}
+            if entry.sha256:
+                pointer = lfs_pointer(entry.sha256, entry.size)
+                sibling["lfs"] = {"sha256": entry.sha256, "size": entry.size, "pointerSize": len(pointer)}
+        siblings.append(sibling)
+    return siblings

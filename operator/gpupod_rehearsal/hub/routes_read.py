@@ -10,7 +10,8 @@ from aiohttp import web
 from gpupod_rehearsal.hub import refusals
 from gpupod_rehearsal.hub.call import Call
 from gpupod_rehearsal.hub.history import Commit
-from gpupod_rehearsal.hub.objects import Snapshot, StoredFile, directories, lfs_pointer
+from gpupod_rehearsal.hub.objects import Snapshot, StoredFile, lfs_pointer
+from gpupod_rehearsal.hub.trees import directories
 
 
 async def tree(call: Call) -> web.Response:
@@ -25,7 +26,7 @@ async def tree(call: Call) -> web.Response:
     inside = {path: entry for path, entry in snapshot.items() if path.startswith(below)}
     if prefix and not inside:
         raise refusals.entry_not_found(prefix, call.parts["revision"])
-    entries = _directory_entries(directories(snapshot), below, recursive=recursive)
+    entries = _directory_entries(directories(inside), below, recursive=recursive)
     entries += [
         _file_entry(path, entry) for path, entry in inside.items() if recursive or "/" not in path[len(below) :]
     ]

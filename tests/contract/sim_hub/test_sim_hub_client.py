@@ -76,7 +76,7 @@ async def test_blob_tree_and_commit_ids_are_git_s_own(hub, tmp_path: Path):
     git("-c", "core.autocrlf=false", "add", ".")
     listed = {line.split("\t")[1]: line.split()[1] for line in git("ls-files", "-s").splitlines()}
     assert listed == {path: entry.oid for path, entry in hub.repo("ada/sweeps").entries().items()}
-    from gpupod_rehearsal.hub.objects import directories
+    from gpupod_rehearsal.hub.trees import directories
 
     assert directories(hub.repo("ada/sweeps").entries())[""] == git("write-tree").strip()
 
