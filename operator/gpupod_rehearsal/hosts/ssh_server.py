@@ -6,6 +6,7 @@ One argument: a JSON file with `address`, `port`, `host_key`, `authorized_keys`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -77,10 +78,19 @@ async def _session(process: asyncssh.SSHServerProcess[bytes]) -> None:
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-    code = await child.wait()
-    await process.stdout.drain()
-    _leave(process, code)
+    await process.redirect(stdin=child.stdin)
+    if child.stdout is None or child.stderr is None:
+        raise RuntimeError("a child without pipes")
+    await asyncio.gather(_pump(child.stdout, process.stdout), _pump(child.stderr, process.stderr))
+    _leave(process, await child.wait())
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
+    """Carry output to its end, as sshd does: the exit status follows the last byte, and a lost client stops nothing."""
+    while chunk := await source.read(65536):
+        with contextlib.suppress(OSError, asyncssh.Error):
+            sink.write(chunk)
+            await sink.drain()
 
 
 async def _with_terminal(process: asyncssh.SSHServerProcess[bytes], command: list[str], env: dict[str, str]) -> None:
@@ -98,8 +108,16 @@ async def _with_terminal(process: asyncssh.SSHServerProcess[bytes], command: lis
         stderr=slave,
     )
     os.close(slave)
-    await process.redirect(stdin=os.dup(master), stdout=master)
+    await process.redirect(stdin=os.dup(master))
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(master, "rb", buffering=0)
+    )
+    # A terminal ends with an input error once its last process is gone.
+    with contextlib.suppress(OSError):
+        await _pump(reader, process.stdout)
     _leave(process, await child.wait())
+    transport.close()
 
 
 def _leave(process: asyncssh.SSHServerProcess[bytes], code: int) -> None:

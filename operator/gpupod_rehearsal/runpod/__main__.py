@@ -27,7 +27,12 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT. Returns 2 with one line on stderr when the world cannot be made."""
     options = _parser().parse_args()
     try:
-        return asyncio.run(_serve(options))
+        story = _world(options)
+        known = yaml.safe_load(options.keys.read_text(encoding="utf-8")) if options.keys else {}
+        keys = scenario.give_keys(story.blueprint, known)
+        workdir = options.workdir or Path(tempfile.mkdtemp(prefix="gpupod-runpod-"))
+        keys_file = _write_keys(workdir, keys)
+        return asyncio.run(_serve(story, workdir, keys_file, options))
     except (NamespacesUnavailable, scenario.ScenarioError, UnknownFaultError, OSError) as error:
         print(f"runpod simulator: {error}", file=sys.stderr)  # noqa: T201 - a command speaks to its caller
         return 2
@@ -46,20 +51,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-async def _serve(options: argparse.Namespace) -> int:
+def _world(options: argparse.Namespace) -> scenario.Scenario:
     story = scenario.read(options.scenario) if options.scenario else scenario.Scenario()
     if not options.scenario:
         story.blueprint.timings = Timings.fast()
     if options.billing_factor is not None:
         story.blueprint.billing_factor = options.billing_factor
-    known = yaml.safe_load(options.keys.read_text(encoding="utf-8")) if options.keys else {}
-    keys = scenario.give_keys(story.blueprint, known)
-    workdir: Path = options.workdir or Path(tempfile.mkdtemp(prefix="gpupod-runpod-"))
+    if options.profile:
+        story.profile = Profile(options.profile)
+    return story
+
+
+def _write_keys(workdir: Path, keys: dict[str, str]) -> Path:
+    """The keys, where only this user reads them: they never stand on a command line or in a log."""
     workdir.mkdir(parents=True, exist_ok=True)
-    keys_file = workdir / "runpod-keys.json"
-    keys_file.unlink(missing_ok=True)
-    with os.fdopen(os.open(keys_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    path = workdir / "runpod-keys.json"
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         json.dump(keys, file)
+    return path
+
+
+async def _serve(story: scenario.Scenario, workdir: Path, keys_file: Path, options: argparse.Namespace) -> int:
     hosts: PodHost = NullHost()
     if options.hosts == "namespace":
         hosts = NamespaceHost(workdir, ssh=options.ssh)
@@ -71,7 +84,7 @@ async def _serve(options: argparse.Namespace) -> int:
         clock=SystemClock(),
         hosts=hosts,
         blueprint=story.blueprint,
-        profile=Profile(options.profile) if options.profile else story.profile,
+        profile=story.profile,
         quotas=story.quotas,
         port=options.port,
     )

@@ -87,11 +87,11 @@ class Cloud:
         self._settle()
 
     def _settle(self) -> None:
+        incidents.apply(self)
         if self.now >= self._next_balance_job:
             incidents.collect_debts(self)
             while self._next_balance_job <= self.now:
                 self._next_balance_job += self._balance_period()
-        incidents.apply(self)
         for pod in list(self.living()):
             lifecycle.progress(self, pod)
             lifecycle.align_network(self, pod)

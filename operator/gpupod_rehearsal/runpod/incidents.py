@@ -95,4 +95,4 @@ def _drain_accounts(cloud: Cloud) -> None:
     for account in cloud.accounts.values():
         rule = cloud.faults.held("balance-zero", account.id)
         if rule is None and cloud.faults.grip("balance-zero", Subject(account=account.id), account.id):
-            account.deposited -= cloud.balance(account)
+            account.deposited = cloud.ledger.spent(cloud.now, account=account.id)

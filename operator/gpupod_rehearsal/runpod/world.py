@@ -109,14 +109,14 @@ class Timings:
 
 
 def default_hosts() -> list[Host]:
-    """Two hosts of eight GPUs for every type in every second data center, and community machines for some types."""
+    """Two hosts of eight GPUs for every type in every data center, and community machines for some types."""
     hosts = []
-    for number, gpu in enumerate(GPU_TYPES):
-        for step in range(3):
-            center = DATA_CENTERS[(number + 2 * step) % len(DATA_CENTERS)]
-            hosts += [Host(f"host-{center.id}-{number}{copy}".lower(), center.id, gpu.id) for copy in (1, 2)]
-        if gpu.community_price is not None and number % 2:
-            hosts.append(Host(f"host-community-{number}".lower(), "", gpu.id, gpus=4, cloud="COMMUNITY"))
+    for gpu in GPU_TYPES:
+        short = gpu.name.lower().replace(" ", "-")
+        for center in DATA_CENTERS:
+            hosts += [Host(f"{center.id.lower()}-{short}-{copy}", center.id, gpu.id) for copy in (1, 2)]
+        if gpu.community_price is not None:
+            hosts.append(Host(f"community-{short}", "", gpu.id, gpus=4, cloud="COMMUNITY", ram_per_gpu=60))
     return hosts
 
 

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 
 from gpupod_rehearsal.runpod.contract import MAX_BODY_BYTES
+from gpupod_rehearsal.runpod.pod import SimPod
 from gpupod_rehearsal.runpod.problems import Problem, not_found
 from gpupod_rehearsal.runpod.schema import Record, violations
+from gpupod_rehearsal.runpod.world import Account, ApiKey
 
 if TYPE_CHECKING:
-    from gpupod_rehearsal.runpod.pod import SimPod
     from gpupod_rehearsal.runpod.simulator import RunPodSimulator
-    from gpupod_rehearsal.runpod.world import Account, ApiKey
 
 SIMULATOR: web.AppKey[RunPodSimulator] = web.AppKey("simulator")
-ACCOUNT = "gpupod.account"
-KEY = "gpupod.key"
-POD = "gpupod.pod"
-FAULT = "gpupod.fault"
+ACCOUNT: web.RequestKey[Account] = web.RequestKey("account")
+KEY: web.RequestKey[ApiKey] = web.RequestKey("key")
+#: The pod that the request is about, or that it made.
+POD: web.RequestKey[str] = web.RequestKey("pod")
+#: The fault that was played on the request.
+FAULT: web.RequestKey[str] = web.RequestKey("fault")
 
 
 def simulator(request: web.Request) -> RunPodSimulator:
@@ -30,14 +32,12 @@ def simulator(request: web.Request) -> RunPodSimulator:
 
 def account(request: web.Request) -> Account:
     """The caller's account."""
-    found: Account = request[ACCOUNT]
-    return found
+    return request[ACCOUNT]
 
 
 def demand(request: web.Request, scope: str) -> None:
     """Refuse with 403 unless the key has the scope."""
-    key: ApiKey = request[KEY]
-    if not key.allows(scope):
+    if not request[KEY].allows(scope):
         raise Problem(403, "access denied")
 
 

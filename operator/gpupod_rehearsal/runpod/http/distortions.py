@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from aiohttp import web
 
@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 _PAGE = "<!DOCTYPE html><html><head><title>{title}</title></head><body><h1>{title}</h1><p>cloudflare</p></body></html>"
 _BANNED = "<!DOCTYPE html><html><body><h1>Access denied</h1><p>error code: 1010</p></body></html>"
 _INTERNAL = "Something went wrong. Please try again later or contact support."
+
+
+class Cut(Exception):
+    """The connection was reset without an answer."""
 
 
 def cloudflare_page() -> web.Response:
@@ -96,12 +100,12 @@ async def _after_create(
     return response
 
 
-def cut(request: web.Request) -> None:
-    """Reset the connection without an answer."""
+def cut(request: web.Request) -> NoReturn:
+    """Reset the connection without an answer. Raises Cut."""
     transport = request.transport
     if transport is not None:
         transport.abort()
-    raise ConnectionResetError("the simulator cut this connection")
+    raise Cut
 
 
 def _fired(sim: RunPodSimulator, request: web.Request, name: str, subject: Subject) -> Rule | None:

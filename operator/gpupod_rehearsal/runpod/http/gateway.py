@@ -40,6 +40,9 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
         status = response.status
         if not response.prepared:
             response.headers["x-request-id"] = request_id
+    except distortions.Cut:
+        # Never sent: the connection is gone.
+        response = web.Response()
     finally:
         key = request.get(KEY)
         sim.journal.add(
@@ -81,7 +84,8 @@ async def _authenticated(sim: RunPodSimulator, request: web.Request, handler: Ha
     window = quota.take(sim.cloud.now)
     throttle = sim.faults.fire("rate-limited", subject) if window is None else None
     if window is not None or throttle is not None:
-        request[FAULT] = "rate-limited" if throttle is not None else None
+        if throttle is not None:
+            request[FAULT] = throttle.kind.name
         return _throttled(sim, quota, window, throttle)
     response = await _handled(sim, request, handler, subject)
     if not response.prepared:
@@ -116,6 +120,8 @@ async def _handled(
         response.headers["Allow"] = ", ".join(sorted(refusal.allowed_methods))
     except web.HTTPNotFound:
         response = problem_response(not_found())
+    except distortions.Cut:
+        raise
     except Exception:
         _log.exception("the simulator failed on %s %s", request.method, request.path)
         raise
