@@ -142,7 +142,7 @@ class ShellError(Exception):
 
 
 class PodShell(Protocol):
-    """SSH sessions on a rented pod. A lost connection or a missing exit status raises ShellError: unknown, not failed."""
+    """SSH sessions on a rented pod. A lost connection or a missing exit status raises ShellError: unknown."""
 
     async def read(self, target: ShellTarget, key: str, *, level: str = "Auth") -> ShellReading:
         """One visit. `level` Mapping does nothing, Tcp connects only, Auth logs in and reads launches and agent.

@@ -19,7 +19,7 @@ def check(
     runpod_key_file: Annotated[Path, typer.Option(help="File with the RunPod key.")],
     runpod_api: Annotated[str, typer.Option(help="Base address of RunPod's API.")] = RUNPOD_API,
 ) -> None:
-    """Read-only: whose account is it, is the list complete, is the catalog readable? Exit 1 when something is missing."""
+    """Read-only: whose account is it, is its list complete, is the catalog readable? Exit 1 when not."""
     if not runpod_key_file.exists():
         typer.echo(f"gpupod-operator: no key file {runpod_key_file}", err=True)
         raise typer.Exit(2)

@@ -47,6 +47,8 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class StopPod:
+    """Ends billing of the GPU, not of the disks; what lies outside a volume is lost."""
+
     pod: OwnedPod
     why: str
 
@@ -80,6 +82,8 @@ class InstallAgent:
 
 @dataclass(frozen=True, slots=True)
 class LaunchWorkload:
+    """Start the workload for one (pod id, start); a live recorded pid means that it runs already."""
+
     target: ShellTarget
     attempt: str
     launch_id: str
@@ -108,15 +112,7 @@ class CaptureLogs:
 
 
 Action = (
-    CreatePod
-    | DeletePod
-    | StopPod
-    | StartPod
-    | PatchPod
-    | InstallAgent
-    | LaunchWorkload
-    | DrainWorkload
-    | CaptureLogs
+    CreatePod | DeletePod | StopPod | StartPod | PatchPod | InstallAgent | LaunchWorkload | DrainWorkload | CaptureLogs
 )
 
 

@@ -31,11 +31,9 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
     async def poke(event: kopf.RawEvent, **_: Any) -> None:
         saw(world, event)
 
-    @kopf.daemon(
-        GROUP, VERSION, GPUPODS, registry=registry, id="run", cancellation_backoff=10, cancellation_timeout=5
-    )
+    @kopf.daemon(GROUP, VERSION, GPUPODS, registry=registry, id="run", cancellation_backoff=10, cancellation_timeout=5)
     async def run(body: kopf.Body, stopped: kopf.DaemonStopped, **_: Any) -> None:
-        slot = world.slots.open((body["metadata"]["namespace"], body["metadata"]["name"]), body["metadata"]["uid"])
+        slot = world.slots.open((body.meta["namespace"], body.meta["name"]), body.meta["uid"])
         while not stopped and not slot.gone:
             slot.wake.clear()  # before reading, so that no wake-up is lost
             async with slot.lock:
@@ -49,7 +47,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
 
     @kopf.on.delete(GROUP, VERSION, GPUPODS, registry=registry, id="teardown")
     async def teardown(body: kopf.Body, **_: Any) -> None:
-        slot = world.slots.open((body["metadata"]["namespace"], body["metadata"]["name"]), body["metadata"]["uid"])
+        slot = world.slots.open((body.meta["namespace"], body.meta["name"]), body.meta["uid"])
         while not slot.gone:
             slot.wake.clear()
             async with slot.lock:
@@ -79,7 +77,7 @@ async def reread(world: World, slot: Slot) -> Passed | None:
 
 def saw(world: World, event: kopf.RawEvent) -> None:
     """O(1): keep the newest object and wake its loop."""
-    raw = dict(event["object"])
+    raw: dict[str, Any] = dict(event["object"])
     key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
     if event["type"] == "DELETED":
         world.store.remove(GPUPODS, key, raw["metadata"]["uid"])
@@ -113,14 +111,18 @@ async def guarded(world: World, slot: Slot) -> Passed:
 async def woken(slot: Slot, stopped: kopf.DaemonStopped | None, again: timedelta | None) -> None:
     """Sleep until woken, stopped, or due."""
     delay = min(again if again is not None else LONGEST, LONGEST).total_seconds()
-    waiters = [asyncio.ensure_future(slot.wake.wait())]
+    waiters: list[asyncio.Future[Any]] = [asyncio.ensure_future(slot.wake.wait())]
     if stopped is not None:
-        waiters.append(asyncio.ensure_future(stopped.wait()))
+        waiters.append(asyncio.ensure_future(_stopping(stopped)))
     try:
         await asyncio.wait(waiters, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for waiter in waiters:
             waiter.cancel()
+
+
+async def _stopping(stopped: kopf.DaemonStopped) -> None:
+    await stopped.wait()
 
 
 def _deleting(world: World, slot: Slot) -> bool:

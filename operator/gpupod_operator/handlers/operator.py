@@ -8,6 +8,8 @@ import logging
 import secrets
 import signal
 import socket
+from collections.abc import Callable
+from typing import Any
 
 import kopf
 
@@ -35,7 +37,7 @@ CRDS = ("gpupods.gpupod.dev", "sweepcells.gpupod.dev")
 
 
 class StartError(Exception):
-    """This process cannot serve: one sentence that says why and what to do. Exit code 2."""
+    """Why this process cannot serve: one sentence that says why and what to do. Exit code 2."""
 
 
 async def run(settings: Settings) -> None:
@@ -130,18 +132,15 @@ async def _serve(
     metrics: Metrics,
     health: Health,
     identity: str,
-    may_act: object,
+    may_act: Callable[[], bool],
     ending: asyncio.Task[bool],
     keeping: asyncio.Task[str] | None,
 ) -> None:
-    assert callable(may_act)
     events = EventPoster(clock, controller="gpupod-operator", instance=identity)
     cluster = ClusterClient(transport, events, permit=may_act)
     instance = settings.instance_id or await cluster.namespace_uid("kube-system")
     hub = hub_session()
-    accounts = Accounts(
-        settings.runpod_api, clock=clock, interval=settings.observe_every, on_call=metrics.observe_call
-    )
+    accounts = Accounts(settings.runpod_api, clock=clock, interval=settings.observe_every, on_call=metrics.observe_call)
     shell = AsyncsshShell(clock)
     world = World(
         settings=settings,
@@ -174,7 +173,7 @@ async def _serve(
         ),
         name="kopf",
     )
-    waiting: set[asyncio.Task[object]] = {t for t in (serving, ending, keeping) if t is not None}  # type: ignore[misc]
+    waiting: set[asyncio.Task[Any]] = {t for t in (serving, ending, keeping) if t is not None}
     try:
         await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         if keeping is not None and keeping.done():

@@ -1,7 +1,7 @@
 """kopf glue for SweepCells: the watch wakes one task per cell.
 
-No kopf daemon here: kopf's finalizer name is one for all kinds, and a cell has its own (`gpupod.dev/cell`), whose going is
-a decision of the cell's loop.
+No kopf daemon here: kopf's finalizer name is one for all kinds, and a cell has its own (`gpupod.dev/cell`), whose
+going is a decision of the cell's loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
 
     @kopf.on.event(GROUP, VERSION, SWEEPCELLS, registry=registry, id="poke-cell")
     async def poke(event: kopf.RawEvent, **_: Any) -> None:
-        raw = dict(event["object"])
+        raw: dict[str, Any] = dict(event["object"])
         uid, key = raw["metadata"]["uid"], (raw["metadata"]["namespace"], raw["metadata"]["name"])
         if event["type"] == "DELETED":
             world.store.remove(SWEEPCELLS, key, uid)

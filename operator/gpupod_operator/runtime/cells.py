@@ -69,7 +69,7 @@ async def pass_cell(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
         log.warning("the API server does not take the status: %s", error, extra={"cell": "/".join(slot.key)})
         return Passed(timedelta(seconds=min(2**slot.failures, 60)))
     except ApiInvalid as error:
-        log.error("a status was refused for good: %s", error, extra={"cell": "/".join(slot.key)})
+        log.warning("a status was refused for good: %s", error, extra={"cell": "/".join(slot.key)})
         return Passed(timedelta(minutes=1))
 
 
@@ -106,6 +106,7 @@ async def _decide(
     if not_built:
         names = ", ".join(f.path for f in not_built)
         hub_problem = Problem(Reason.NOT_IMPLEMENTED_YET, f"{names} is not built yet: remove it")
+    plan = CellPlan(before, world.clock.now())
     for _ in range(2):
         scope = _scope(world, slot, raw, spec, before, listing, commits, token_problem, hub_problem)
         plan = decide_cell(scope)
@@ -195,10 +196,8 @@ def pod_view(world: World, key: tuple[str, str], read_on: str | None) -> PodView
 
 def _rival(world: World, raw: dict[str, Any], spec: SweepCellSpec) -> str | None:
     """The older cell whose destination overlaps, over all namespaces: the Hub knows no namespaces."""
-    others = []
-    for other in world.store.all(SWEEPCELLS):
-        if other["spec"]["destination"]["repo"].lower() == spec.destination.repo.lower():
-            others.append(_claim(other))
+    repo = spec.destination.repo.lower()
+    others = [_claim(c) for c in world.store.all(SWEEPCELLS) if c["spec"]["destination"]["repo"].lower() == repo]
     return overlapping(_claim(raw), others)
 
 

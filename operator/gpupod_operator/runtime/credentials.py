@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import asyncssh
+
 from gpupod_operator.api.gpupod_spec import GpuPodSpec, SecretKeyRef
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.sweepcell import SweepCellSpec
@@ -99,7 +101,8 @@ class Credentials:
         if path is None or not path.exists():
             raise SecretProblem(
                 Reason.SECRET_NOT_FOUND,
-                f"the operator has no RunPod key of its own ({path} is missing): set spec.account.secretRef, or mount one",
+                f"the operator has no RunPod key of its own ({path} is missing): set spec.account.secretRef, or "
+                "mount one",
             )
         if self._file is None:
             self._file = KeySource.from_file(path)
@@ -181,8 +184,6 @@ def copy_name(uid: str) -> str:
 
 def public_line(private: str, secret: str) -> str:
     """The public half of a private key. Raises SecretProblem for a key that cannot be used unattended."""
-    import asyncssh
-
     try:
         key = asyncssh.import_private_key(private)
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:

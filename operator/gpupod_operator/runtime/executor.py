@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.policies import TokenFrom
+from gpupod_operator.api.sweepcell import SweepCellSpec
 from gpupod_operator.core.gpupod.settle import Settled, settle_call, settle_visit
 from gpupod_operator.core.plan import (
     Action,
@@ -121,11 +123,9 @@ class Executor:
     async def _install(self, action: InstallAgent, key: str) -> None:
         tokens: dict[str, str] = {}
         for raw in self._world.store.cells_of(self._slot.key):
-            from gpupod_operator.api.sweepcell import SweepCellSpec
-
             spec = SweepCellSpec.model_validate(raw["spec"])
             token = await self._world.credentials.hub_token(self._namespace, raw["metadata"]["uid"], spec)
-            if token is not None and spec.upload.token_from == "Secret":  # noqa: S105 - the name of a source
+            if token is not None and spec.upload.token_from is TokenFrom.SECRET:
                 tokens[raw["metadata"]["uid"]] = token
         await self._world.shell.write_cells(action.target, key, action.cells)
         await self._world.shell.install_agent(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpupod_operator.api.annotations import ABANDON_DATA
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.policies import Readiness
 from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
 from gpupod_operator.core.artifacts import HubDestination
 from gpupod_operator.core.gate import CellFacts
@@ -64,9 +65,11 @@ class Gatherer:
             report = SecretsReport(problem=str(problem), reason=problem.reason)
             return dataclasses.replace(facts, account=Unknown(str(problem)), secrets=Known(report))
         except ProviderError as error:
-            words = "401: RunPod refuses the key; put a valid one into the Secret" if (
-                error.failure is Failure.UNAUTHORIZED
-            ) else f"the account cannot be read: {error}"
+            words = (
+                "401: RunPod refuses the key; put a valid one into the Secret"
+                if (error.failure is Failure.UNAUTHORIZED)
+                else f"the account cannot be read: {error}"
+            )
             return dataclasses.replace(facts, account=Unknown(words))
         except KUBE_ERRORS as error:
             return dataclasses.replace(facts, account=Unknown(f"the Secret cannot be read: {error}"))
@@ -152,13 +155,13 @@ class Gatherer:
             pair = await self._world.credentials.ssh_key(self._namespace, self._slot.uid, self._spec)
         except (SecretProblem, *KUBE_ERRORS) as error:
             return ShellReading(SshClass.OTHER, f"no SSH key: {error}", now)
-        level = "Tcp" if self._spec.health.readiness == "Tcp" and not self._wants_session(status) else "Auth"
+        level = "Tcp" if self._spec.health.readiness is Readiness.TCP and not self._wants_session() else "Auth"
         reading = await self._world.shell.read(target, pair.private, level=level)
         self._slot.reading = reading
         self._slot.reading_of = (target.pod_id, target.host, target.port)
         return reading
 
-    def _wants_session(self, status: GpuPodStatus) -> bool:
+    def _wants_session(self) -> bool:
         return bool(self._spec.workload.command) or bool(self._world.store.cells_of(self._slot.key))
 
     async def _cells(self, facts: Facts, status: GpuPodStatus) -> Facts:

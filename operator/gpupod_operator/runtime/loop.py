@@ -18,7 +18,7 @@ from gpupod_operator.core.plan import Need, Plan, Transition
 from gpupod_operator.core.sweepcell.summary import cells_summary
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.executor import Executor, NotLeading
-from gpupod_operator.runtime.gather import Gatherer
+from gpupod_operator.runtime.gather import Gatherer, target_of
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.store import key_of
 
@@ -59,7 +59,7 @@ async def pass_once(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
         return Passed(timedelta(seconds=min(2**slot.failures, 60)))
     except ApiInvalid as error:
         # ours: a status that the schema refuses. Nothing is acted on, because the intent could not be recorded.
-        log.error("a status was refused for good, nothing is acted on: %s", error, extra={"object": _name(slot)})
+        log.warning("a status was refused for good, nothing is acted on: %s", error, extra={"object": _name(slot)})
         return Passed(timedelta(minutes=1))
     finally:
         slot.pass_began = None
@@ -95,14 +95,13 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
     except NotLeading:
         log.warning("not leading any more: %s was not sent", act, extra={"object": _name(slot), "act": act})
         return Passed(timedelta(seconds=1))
-    log.info("%s", settled.sentence or f"{act} done", extra={"object": _name(slot), "act": act, "pod": _pod(settled.status)})
+    told = {"object": _name(slot), "act": act, "pod": _pod(settled.status)}
+    log.info("%s", settled.sentence or f"{act} done", extra=told)
     await _commit(world, slot, raw, plan.status, settled.status)
     return Passed(timedelta(seconds=settled.pause or 0))
 
 
-async def _decide(
-    world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus
-) -> Plan:
+async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus) -> Plan:
     facts = _snapshot(world, slot, raw, spec, before)
     gatherer = Gatherer(world, slot, raw, spec)
     facts = await gatherer.gather(facts, frozenset({Need.ACCOUNT}), before)
@@ -119,6 +118,7 @@ async def _decide(
     entropy = world.entropy()
     asked: set[Need] = set()
     status = before
+    plan = Plan(status=before)
     for _ in range(ROUNDS):
         scope = Scope(identity, spec, before, facts, world.clock.now(), world.policy, entropy)
         plan = decide(scope)
@@ -134,9 +134,7 @@ async def _decide(
     raise RuntimeError(f"no decision after {ROUNDS} rounds; last needs {sorted(plan.needs)}")
 
 
-def _snapshot(
-    world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus
-) -> Facts:
+def _snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus) -> Facts:
     account = world.account_of_slot(slot)
     inventory = account.observer.inventory if account is not None else None
     if inventory is not None and inventory.complete_at is None:
@@ -161,8 +159,6 @@ def _is(status: GpuPodStatus, pod_id: str) -> bool:
 
 
 def _target(status: GpuPodStatus, spec: GpuPodSpec) -> tuple[str, str, int] | None:
-    from gpupod_operator.runtime.gather import target_of
-
     target = target_of(status, spec)
     return (target.pod_id, target.host, target.port) if target is not None else None
 
@@ -218,7 +214,9 @@ async def _tell(world: World, slot: Slot, raw: dict[str, Any], transitions: tupl
         except (ApiForbidden, ApiNotFound, ApiUnavailable, ApiInvalid, ApiConflict) as error:
             world.metrics.events_lost.inc()
             log.warning(
-                "%s (the event could not be written: %s)", item.message, error,
+                "%s (the event could not be written: %s)",
+                item.message,
+                error,
                 extra={"object": _name(slot), "reason": item.reason},
             )
 

@@ -46,7 +46,10 @@ class Metrics:
             registry=self.registry,
         )
         self.orphans = Gauge(
-            "gpupod_orphan_dollars_per_hour", "Pods of this instance without an object.", ["pod"], registry=self.registry
+            "gpupod_orphan_dollars_per_hour",
+            "Pods of this instance without an object.",
+            ["pod"],
+            registry=self.registry,
         )
         self.stuck_teardown = Gauge(
             "gpupod_teardown_blocked_dollars_per_hour",
@@ -55,7 +58,9 @@ class Metrics:
             registry=self.registry,
         )
         self.events_lost = Counter(
-            "gpupod_events_unwritten", "Events that could not be written; the log line stands in.", registry=self.registry
+            "gpupod_events_unwritten",
+            "Events that could not be written; the log line stands in.",
+            registry=self.registry,
         )
 
     def observe_call(self, call: str, outcome: str, seconds: float) -> None:

@@ -88,7 +88,7 @@ def _pod_key(raw: Mapping[str, Any]) -> Key:
 
 
 def _newer(raw: Mapping[str, Any], held: Mapping[str, Any]) -> bool:
-    """Resource versions of one resource are comparable integers since Kubernetes 1.35; another uid is another object."""
+    """Resource versions are comparable integers (since Kubernetes 1.35); another uid is another object."""
     if raw["metadata"]["uid"] != held["metadata"]["uid"]:
         return bool(raw["metadata"]["creationTimestamp"] >= held["metadata"]["creationTimestamp"])
     try:

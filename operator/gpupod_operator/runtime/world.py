@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.names import GPUPODS
@@ -19,7 +20,7 @@ from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.readings import Readings
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.slot import Slot, Slots
-from gpupod_operator.runtime.store import Store
+from gpupod_operator.runtime.store import Key, Store, key_of
 
 CATALOG_AGE = timedelta(minutes=10)
 """Prices and names of GPU types change seldom; the answer of a create is checked anyway."""
@@ -66,7 +67,7 @@ class World:
         self._stop = asyncio.Event()
         self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
         self._registrations: dict[str, Registration] = {}
-        self._pods: dict[tuple[str, str], tuple[str, PodObject]] = {}
+        self._pods: dict[Key, tuple[str, PodObject]] = {}
         self.store.listen(self._object_changed)
 
     async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
@@ -115,22 +116,21 @@ class World:
         await asyncio.gather(*self._observing.values(), return_exceptions=True)
         await self.accounts.close()
 
-    def _pod_object(self, raw: dict[str, object]) -> PodObject:
+    def _pod_object(self, raw: dict[str, Any]) -> PodObject:
         metadata = raw["metadata"]
-        assert isinstance(metadata, dict)
-        key = (metadata["uid"], metadata["resourceVersion"])
-        held = self._pods.get((metadata["namespace"], metadata["name"]))
-        if held is not None and held[0] == f"{key}":
+        key, version = key_of(raw), f"{metadata['uid']}@{metadata['resourceVersion']}"
+        held = self._pods.get(key)
+        if held is not None and held[0] == version:
             return held[1]
         parsed = pod_object(raw)
-        self._pods[(metadata["namespace"], metadata["name"])] = (f"{key}", parsed)
+        self._pods[key] = (version, parsed)
         return parsed
 
     def _object_changed(self, plural: str, key: tuple[str, str]) -> None:
         if plural == GPUPODS:
             before = self._registrations.pop(key[0], None)
             self.mark_conf(key[0])
-            self._wake_waiting(before, key)
+            self._wake_waiting(before)
             for raw in self.store.cells_of(key):
                 slot = self.cell_slots.of_uid(raw["metadata"]["uid"])
                 if slot is not None:
@@ -139,13 +139,13 @@ class World:
                 self._pods.pop(key, None)
                 self.readings.forget(key)
             return
-        raw = self.store.get(plural, key)
-        if raw is not None:
-            slot = self.slots.of_key((key[0], raw["spec"]["podRef"]["name"]))
+        cell = self.store.get(plural, key)
+        if cell is not None:
+            slot = self.slots.of_key((key[0], cell["spec"]["podRef"]["name"]))
             if slot is not None:
                 slot.wake.set()
 
-    def _wake_waiting(self, before: Registration | None, key: tuple[str, str]) -> None:
+    def _wake_waiting(self, before: Registration | None) -> None:
         """A younger object that waits for a name is woken when its holder changes or goes."""
         if before is None or not before.waiting:
             return

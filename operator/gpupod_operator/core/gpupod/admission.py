@@ -19,8 +19,8 @@ def check_supported(scope: Scope) -> Step | None:
         scope.condition("Supported", False, Reason.NOT_IMPLEMENTED_YET, f"{names} is not built yet")
         return Wait(
             Reason.NOT_IMPLEMENTED_YET,
-            f"{names} restricts what may be done and this version does not build it yet: nothing is acted on while it is "
-            f"set. Remove it to go on",
+            f"{names} restricts what may be done and this version does not build it yet: nothing is acted on while "
+            f"it is set. Remove it to go on",
             stalled=True,
         )
     if fields:

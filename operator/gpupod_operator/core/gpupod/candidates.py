@@ -24,6 +24,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class NoChoice:
+    """Nothing to ask now, and the words that say why."""
+
     reason: Reason
     message: str
 
@@ -65,9 +67,7 @@ def choose(spec: GpuPodSpec, offers: tuple[GpuOffer, ...], *, tried: tuple[int, 
             f"({candidate.cloud}){where}{cost}",
         )
     if over and len(over) == len(resolved):
-        return NoChoice(
-            Reason.PRICE_OVER_CAP, "; ".join(over) + ". Raise maxPricePerHour or name cheaper candidates"
-        )
+        return NoChoice(Reason.PRICE_OVER_CAP, "; ".join(over) + ". Raise maxPricePerHour or name cheaper candidates")
     return NoChoice(Reason.NO_CAPACITY, "every candidate was asked in this round")
 
 

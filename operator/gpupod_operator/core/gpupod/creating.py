@@ -163,9 +163,7 @@ def _inputs(scope: Scope) -> Step | None:
         return Wait(Reason.OBSERVATION_FAILED, facts.secrets.why)
     assert isinstance(facts.secrets, Known)
     if facts.secrets.value.problem is not None:
-        return Wait(
-            facts.secrets.value.reason or Reason.SECRET_NOT_FOUND, facts.secrets.value.problem, stalled=True
-        )
+        return Wait(facts.secrets.value.reason or Reason.SECRET_NOT_FOUND, facts.secrets.value.problem, stalled=True)
     if isinstance(facts.catalog, Unknown):
         return Wait(Reason.OBSERVATION_FAILED, f"the GPU catalog cannot be read: {facts.catalog.why}")
     if network is not None:

@@ -183,7 +183,7 @@ def _gone(scope: Scope) -> Step | None:
         assert moving is not None
         scope.put(
             migration=moving.model_copy(
-                update={"step": MigrationStep.CREATE, "from_pod_id": gone_id, "count_in_window": count + 1}
+                update={"step": MigrationStep.CREATE, "from_": gone_id, "count_in_window": count + 1}
             )
         )
         return None
@@ -199,10 +199,9 @@ def _undo(scope: Scope) -> Step | None:
     reason, words = problem
     attempt = scope.status.attempt
     assert attempt is not None
-    if attempt.intent is AttemptIntent.DELETE and attempt.intent_time is not None:
-        if scope.now - attempt.intent_time <= migration.delete_again_after(scope):
-            scope.wake_in(scope.policy.observe_every)
-            return Wait(Reason.CONFIRMING_GONE, f"{words}: deleted, waiting for the proof")
+    if _confirming_delete(scope):
+        scope.wake_in(scope.policy.observe_every)
+        return Wait(Reason.CONFIRMING_GONE, f"{words}: deleted, waiting for the proof")
     verdict = permission.ask(scope, GateReason.UNDO)
     if isinstance(verdict, DrainFirst):
         return drain(scope, verdict)

@@ -35,6 +35,6 @@ def check_drift(scope: Scope) -> None:
         "UpToDate",
         False,
         Reason.REPLACE_REQUIRED,
-        f"container or volume changed since pod {attempt.pod_id} was created; it goes on as it is. Set gpupod.dev/migrate: "
-        f"{attempt.pod_id} to have a new pod made through the gate",
+        f"container or volume changed since pod {attempt.pod_id} was created; it goes on as it is. Set "
+        f"gpupod.dev/migrate: {attempt.pod_id} to have a new pod made through the gate",
     )

@@ -142,8 +142,8 @@ def confirm_gone(scope: Scope) -> Step | None:
     scope.wake_in(scope.policy.observe_every)
     return Wait(
         Reason.CONFIRMING_GONE,
-        f"pod {scope.pod_id} was deleted; gone only when a GET says 404 and {scope.policy.lists_for_gone} complete lists "
-        f"agree. Until then it counts as billing {scope.price}",
+        f"pod {scope.pod_id} was deleted; gone only when a GET says 404 and {scope.policy.lists_for_gone} complete "
+        f"lists agree. Until then it counts as billing {scope.price}",
     )
 
 

@@ -11,7 +11,7 @@ from gpupod_operator.core.provider import InventoryState, ProviderPod, ProviderS
 
 
 def observe(scope: Scope) -> Step | None:
-    """Set `scope.presence` and `scope.pod`, and the status fields that mirror the pod. Asks for a GET around absence."""
+    """Set presence, pod and the status fields that mirror it. Asks for a GET around absence."""
     inventory = scope.facts.inventory
     if inventory is None:
         return Ask(frozenset({Need.LIST}))

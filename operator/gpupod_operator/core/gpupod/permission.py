@@ -68,7 +68,7 @@ def question(scope: Scope, reason: GateReason, act: GateAct | None) -> GateQuest
         account=facts.account,
         pod=_pod_fact(scope),
         gone=not pod_id or scope.presence is Presence.GONE,
-        cells=facts.cells if facts.listed_cells or facts.cells is None else facts.cells,
+        cells=facts.cells,
         shell=facts.shell if facts.visited_now else None,
         approved_by=approval(scope),
         recreate_problem=_recreate_problem(scope) if reason is GateReason.MIGRATE else None,
@@ -156,4 +156,3 @@ def live_pod(scope: Scope) -> ProviderPod | None:
     if isinstance(get, Known) and get.value is not None:
         return get.value
     return scope.pod or scope.facts.recent_pod
-

@@ -26,7 +26,7 @@ def check_reachable(scope: Scope) -> Step | None:
     if pod is None or pod.state is not ProviderState.RUNNING:
         return None
     if not wants_ssh_port(scope):
-        return _without_ssh(scope, pod)
+        return _without_ssh(scope)
     before = scope.status.endpoint
     mapping = follow_endpoint(scope)
     if mapping is None:
@@ -41,7 +41,7 @@ def wants_ssh_port(scope: Scope) -> bool:
     return f"{SSH_PORT}/tcp" in scope.spec.container.ports or scope.adopt_id is not None
 
 
-def _without_ssh(scope: Scope, pod: ProviderPod) -> Step | None:
+def _without_ssh(scope: Scope) -> Step | None:
     scope.condition("Reachable", True, Reason.NO_SSH_WANTED, "no 22/tcp in container.ports: running is ready")
     clear_episode(scope)
     return None
@@ -149,21 +149,33 @@ def _not_answering(scope: Scope, pod: ProviderPod, reading: ShellReading) -> Ste
             until=due,
         )
     if reading.ssh is SshClass.HOST_KEY:
-        return _held(scope, pod, Reason.HOST_KEY, f"pod {pod.id} shows another host key than the one pinned within this "
-                     f"start ({reading.message}): it is never trusted again by itself. Stop and start the pod, or migrate")
+        return _held(
+            scope,
+            Reason.HOST_KEY,
+            f"pod {pod.id} shows another host key than the one pinned within this "
+            f"start ({reading.message}): it is never trusted again by itself. Stop and start the pod, or migrate",
+        )
     if reading.ssh is SshClass.AUTH_DENIED:
-        return _held(scope, pod, Reason.AUTH_DENIED, f"pod {pod.id} denies our SSH key ({reading.message}): the host "
-                     f"lives. Check that the image honours PUBLIC_KEY")
+        return _held(
+            scope,
+            Reason.AUTH_DENIED,
+            f"pod {pod.id} denies our SSH key ({reading.message}): the host "
+            f"lives. Check that the image honours PUBLIC_KEY",
+        )
     if reading.ssh in SOFT:
-        return _held(scope, pod, Reason.SERVICE_NOT_READY, f"pod {pod.id} is mapped but its SSH service does not answer "
-                     f"({reading.message}): the host lives, not a wedge. Check the image's sshd")
+        return _held(
+            scope,
+            Reason.SERVICE_NOT_READY,
+            f"pod {pod.id} is mapped but its SSH service does not answer "
+            f"({reading.message}): the host lives, not a wedge. Check the image's sshd",
+        )
     if reading.ssh is SshClass.NAME_RESOLUTION:
-        return _held(scope, pod, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
+        return _held(scope, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
     note_fault(scope, Reason.HOST_UNRESPONSIVE, scope.now)
     return _unreachable(scope, pod, Reason.HOST_UNRESPONSIVE, f"pod {pod.id} is mapped and does not answer TCP")
 
 
-def _held(scope: Scope, pod: ProviderPod, reason: Reason, message: str) -> Step:
+def _held(scope: Scope, reason: Reason, message: str) -> Step:
     """Unreachable for a reason that moving the pod does not cure: own reason, no wedge clock."""
     clear_episode(scope)
     scope.condition("Reachable", False, reason, message)
@@ -191,7 +203,9 @@ def _unreachable(scope: Scope, pod: ProviderPod, kind: Reason, words: str) -> St
     return Wait(
         kind,
         f"{words}; RunPod says {pod.raw_state} and bills {scope.price}. A wedge at "
-        f"{due:%Y-%m-%dT%H:%M:%SZ} unless it recovers" if due is not None else words,
+        f"{due:%Y-%m-%dT%H:%M:%SZ} unless it recovers"
+        if due is not None
+        else words,
         until=due,
     )
 
@@ -211,7 +225,9 @@ def _record_probe(scope: Scope, reading: ShellReading) -> None:
     had = before is not None and before.class_ == SshClass.OK
     has = reading.ssh is SshClass.OK
     flipped = before is None or had != has
-    failures = 0 if has else min(((before.failures or 0) if before is not None else 0) + int(scope.facts.visited_now), 3)
+    failures = (
+        0 if has else min(((before.failures or 0) if before is not None else 0) + int(scope.facts.visited_now), 3)
+    )
     scope.put(
         probe=ProbeStatus(
             class_=str(reading.ssh),

@@ -159,8 +159,8 @@ def ended_by_itself(scope: Scope) -> Step | None:
         scope.condition("Provisioned", False, Reason.STOPPED_OUTSIDE, f"pod {pod.id} was stopped outside")
         return Wait(
             Reason.STOPPED_OUTSIDE,
-            f"pod {pod.id} was stopped, not by this operator: it is not started and nothing is created. Its disks go on "
-            f"billing. Set gpupod.dev/resume: {pod.id}, or spec.state Stopped and then Running, to start it",
+            f"pod {pod.id} was stopped, not by this operator: it is not started and nothing is created. Its disks "
+            f"go on billing. Set gpupod.dev/resume: {pod.id}, or spec.state Stopped and then Running, to start it",
             stalled=True,
         )
     if pod.state is ProviderState.ERROR:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 
 from gpupod_operator.api.conditions import Condition, find_condition, set_condition
 from gpupod_operator.api.gpupod_status import GpuPodStatus, MigrationStep, Phase, WorkloadState
@@ -45,9 +44,7 @@ def conclude(scope: Scope, step: Step | None) -> GpuPodStatus:
     _defaults(scope, step)
     conditions = scope.before.conditions
     for kind, (value, reason, message) in sorted(scope.conditions.items()):
-        conditions = set_condition(
-            conditions, kind, value, str(reason), message, scope.identity.generation, scope.now
-        )
+        conditions = set_condition(conditions, kind, value, str(reason), message, scope.identity.generation, scope.now)
     until = step.until if isinstance(step, Wait) else None
     scope.put(
         observed_generation=scope.identity.generation,
@@ -80,7 +77,7 @@ def _defaults(scope: Scope, step: Step | None) -> None:
         have.setdefault("Registered", (str(ok), reason, message))
     if "ArtifactsSafe" not in have:
         _artifacts(scope)
-    _ready(scope, step)
+    _ready(scope)
     _kstatus(scope, step)
 
 
@@ -103,7 +100,7 @@ def _artifacts(scope: Scope) -> None:
         scope.condition("ArtifactsSafe", False, Reason.CELLS_UNVERIFIED, "cells are not on the Hub yet")
 
 
-def _ready(scope: Scope, step: Step | None) -> None:
+def _ready(scope: Scope) -> None:
     provisioned = scope.conditions.get("Provisioned", ("Unknown", Reason.PENDING, ""))
     reachable = scope.conditions.get("Reachable")
     if reachable is None:
@@ -186,9 +183,7 @@ def _up(scope: Scope, reason: Reason | None) -> Phase:
             return Phase.DIAGNOSING
         return Phase.READY
     attempt = scope.status.attempt
-    if scope.presence is Presence.FRESH or (
-        scope.pod is not None and scope.pod.state is ProviderState.PROVISIONING
-    ):
+    if scope.presence is Presence.FRESH or (scope.pod is not None and scope.pod.state is ProviderState.PROVISIONING):
         return Phase.PROVISIONING
     if scope.presence is Presence.UNKNOWN and scope.before.phase is not None:
         return scope.before.phase
@@ -233,8 +228,3 @@ def _unique(found: Iterable[Transition]) -> list[Transition]:
     for item in found:
         seen.setdefault(item.reason, item)
     return list(seen.values())
-
-
-def deadline(scope: Scope, moment: datetime | None) -> None:
-    if moment is not None:
-        scope.wake_at(moment)

@@ -57,7 +57,8 @@ def _terminate(scope: Scope) -> Step:
     if scope.presence is Presence.UNKNOWN:
         return Wait(
             Reason.OBSERVATION_FAILED,
-            f"the account cannot be read: pod {scope.pod_id} may bill {scope.price}; nothing is deleted on half-knowledge",
+            f"the account cannot be read: pod {scope.pod_id} may bill {scope.price}; nothing is deleted "
+            f"on half-knowledge",
         )
     verdict = permission.ask(scope, GateReason.DELETE)
     if isinstance(verdict, DrainFirst):

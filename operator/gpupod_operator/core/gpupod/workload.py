@@ -109,8 +109,8 @@ def _workload(scope: Scope) -> Step | None:
         scope.condition("WorkloadRunning", False, Reason.START_FAILED, state.last_error or "the launch failed")
         return Wait(
             Reason.START_FAILED,
-            f"the workload could not be started on pod {pod.id}: {(state.last_error or '')[:300]}. The pod stays up for "
-            f"a look and bills {scope.price}. Correct workload.command or workload.check, then migrate or stop it",
+            f"the workload could not be started on pod {pod.id}: {(state.last_error or '')[:300]}. The pod stays up "
+            f"for a look and bills {scope.price}. Correct workload.command or workload.check, then migrate or stop it",
             stalled=True,
         )
     if reading.launches is None:
