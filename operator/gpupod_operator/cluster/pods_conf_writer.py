@@ -145,7 +145,7 @@ class PodsConfWriter:
 
 
 def _ours(live: Mapping[str, Any]) -> bool:
-    """By its label, or, should somebody have removed that by hand, because we applied it."""
+    """By its label, or, should somebody have removed that by hand, because a field in it is still of our applying."""
     metadata = live["metadata"]
     if (metadata.get("labels") or {}).get(MANAGED_BY) == FIELD_MANAGER:
         return True
