@@ -1,6 +1,7 @@
 """The control plane that all other cluster tests stand on."""
 
 import asyncio
+import json
 import os
 import select
 import signal
@@ -17,6 +18,7 @@ import pytest
 from clusterkit import Admin, Refused
 from clusterkit.fixtures import apply_crd
 from gpupod_rehearsal.controlplane import ControlPlane
+from gpupod_rehearsal.controlplane.modules import KUBERNETES
 
 WIDGET_CRD: dict[str, Any] = {
     "apiVersion": "apiextensions.k8s.io/v1",
@@ -164,6 +166,40 @@ def test_nobody_answers_while_the_api_server_is_down(control_plane: ControlPlane
     context = ssl.create_default_context(cafile=str(control_plane.access.ca))
     with urllib.request.urlopen(f"{control_plane.access.url}/readyz", context=context, timeout=5) as answer:
         assert answer.status == 200
+
+
+async def test_deleted_namespace_takes_everything_in_it(controllers: None, admin: Admin, namespace: str):
+    await admin.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}, namespace=namespace)
+    await admin.delete("Namespace", namespace)
+    await admin.wait_gone("ConfigMap", "c", namespace=namespace)
+    await admin.wait_gone("Namespace", namespace)
+
+
+async def test_child_goes_with_its_owner(controllers: None, admin: Admin, namespace: str):
+    owner = await admin.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owner"}}, namespace=namespace
+    )
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    await admin.create(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "child", "ownerReferences": [reference]}},
+        namespace=namespace,
+    )
+    await admin.delete("ConfigMap", "owner", namespace=namespace)
+    await admin.wait_gone("ConfigMap", "child", namespace=namespace)
+
+
+def test_kubectl_of_the_same_version_speaks_to_it(control_plane: ControlPlane):
+    kubectl = control_plane.program("kubectl")
+    answer = subprocess.run(
+        [kubectl, f"--kubeconfig={control_plane.access.kubeconfig}", "version", "--output=json"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    versions = json.loads(answer.stdout)
+    assert versions["clientVersion"]["gitVersion"] == KUBERNETES.version_of("k8s.io/kubernetes")
+    assert versions["serverVersion"]["gitVersion"].startswith("v1.")
 
 
 def test_attached_cluster_is_used_and_left_alone(control_plane: ControlPlane, tmp_path: Path):
