@@ -23,6 +23,8 @@ from gpupod_rehearsal.hosts.protocol import Endpoint, HostError, NamespacesUnava
 
 _ROOTFS = Path(__file__).with_name("rootfs.py")
 _ANSWER_SECONDS = 30.0
+#: Worlds of different processes take different loopback networks, so that they do not race for ports.
+_FIRST_NETWORK = 70
 _REMEDY = "run as root, allow unprivileged user namespaces, or use the container image"
 
 SshServer = Literal["auto", "openssh", "asyncssh"]
@@ -38,7 +40,7 @@ class _Running:
 class NamespaceHost:
     """Pods under `workdir`: `pods/<id>/disk` (wiped at a stop), `pods/<id>/volume`, and `volumes/<network volume>`.
 
-    Each pod has the loopback address 127.77.a.b of its own and a new port and host key at every start. Close it, or use
+    Each pod has a loopback address 127.x.y.z of its own and a new port and host key at every start. Close it, or use
     it as an async context manager: every process it started ends. They also end when this process dies.
     """
 
@@ -228,7 +230,7 @@ class NamespaceHost:
 
     def _new_address(self) -> str:
         number = len(self._addresses)
-        return f"127.77.{number // 250 % 250}.{number % 250 + 1}"
+        return f"127.{_FIRST_NETWORK + os.getpid() % 150}.{number // 250 % 250}.{number % 250 + 1}"
 
     def _free_port(self, address: str) -> int:
         for _ in range(100):

@@ -134,8 +134,15 @@ class Cloud:
 
     def free_gpus(self, host: Host) -> int:
         """GPUs of a host that neither tenants of other accounts nor pods hold."""
-        held = sum(pod.gpu_count for pod in self.living() if pod.host == host.id and pod.holds_gpus)
-        return host.gpus - host.taken - held
+        return self.all_free_gpus()[host.id]
+
+    def all_free_gpus(self) -> dict[str, int]:
+        """Free GPUs of every host."""
+        free = {host.id: host.gpus - host.taken for host in self.hosts.values()}
+        for pod in self.pods.values():
+            if pod.alive and pod.holds_gpus:
+                free[pod.host] -= pod.gpu_count
+        return free
 
     def subject(self, pod: SimPod, method: str | None = None, path: str | None = None) -> Subject:
         """What a fault is matched against for this pod."""

@@ -52,6 +52,7 @@ def place(cloud: Cloud, ask: Ask) -> Host:
 
 def candidates(cloud: Cloud, ask: Ask) -> Iterable[Host]:
     """Live hosts that fit and have the GPUs free."""
+    free = cloud.all_free_gpus()
     for host in cloud.hosts.values():
         if not host.alive or host.cloud != ask.cloud:
             continue
@@ -61,14 +62,15 @@ def candidates(cloud: Cloud, ask: Ask) -> Iterable[Host]:
             continue
         if not _cuda_fits(host, ask) or host.ram_per_gpu < ask.min_ram_per_gpu:
             continue
-        if host.vcpu_per_gpu < ask.min_vcpu_per_gpu or cloud.free_gpus(host) < ask.count:
+        if host.vcpu_per_gpu < ask.min_vcpu_per_gpu or free[host.id] < ask.count:
             continue
         yield host
 
 
 def availability(cloud: Cloud, ask: Ask) -> str:
     """The catalog's stock word. A hint: faults and races refuse what it promises."""
-    free = sum(cloud.free_gpus(host) for host in candidates(cloud, ask))
+    stock = cloud.all_free_gpus()
+    free = sum(stock[host.id] for host in candidates(cloud, ask))
     if free <= 0:
         return "NONE"
     return "LOW" if free < 4 else "MEDIUM" if free < 12 else "HIGH"
