@@ -27,7 +27,7 @@ def check(
 
 
 async def _check(api: str, key: KeySource) -> int:
-    accounts = Accounts(api, clock=SystemClock(), interval=15.0)
+    accounts = Accounts(SystemClock(), base_url=api)
     try:
         account = await accounts.open(key)
         pods = await account.provider.list_pods()

@@ -84,6 +84,8 @@ def _merge(paths: list[Path]) -> dict[str, Any]:
         merged["current-context"] = merged["current-context"] or document.get("current-context")
         for group, singular in (("contexts", "context"), ("clusters", "cluster"), ("users", "user")):
             for item in document.get(group) or []:
+                if not isinstance(item, Mapping):
+                    raise kopf.LoginError(f"kubeconfig {path} has an entry in {group} that is not a mapping")
                 merged[group].setdefault(item.get("name"), (item.get(singular) or {}, path.parent))
     return merged
 
@@ -135,7 +137,11 @@ def _exec_plugin(plugin: Mapping[str, Any], base: Path) -> Mapping[str, str]:
     if done.returncode != 0:
         raise kopf.LoginError(f"the kubeconfig's exec plugin {command} exited with {done.returncode}")
     try:
-        status = json.loads(done.stdout)["status"]
-    except (ValueError, KeyError, TypeError):
-        raise kopf.LoginError(f"the kubeconfig's exec plugin {command} did not print an ExecCredential") from None
+        answer = json.loads(done.stdout)
+    except ValueError:
+        answer = None
+    status = answer.get("status") if isinstance(answer, Mapping) else None
+    if not isinstance(status, Mapping):
+        # its output is not quoted: it may be a credential in another form
+        raise kopf.LoginError(f"the kubeconfig's exec plugin {command} did not print an ExecCredential")
     return {k: v for k, v in status.items() if isinstance(v, str)}

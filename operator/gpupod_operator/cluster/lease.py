@@ -8,6 +8,7 @@ it never gives the Lease back at exit. These are the points that decide whether 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -128,7 +129,9 @@ class Lease:
             held = await self._get(self._call_timeout)
         if held["spec"].get("holderIdentity") == self.identity:
             spec = held["spec"] | {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}
-            await self._put(held | {"spec": spec}, self._call_timeout)
+            # a conflict: somebody has it already, so there is nothing to give back
+            with contextlib.suppress(ApiConflict):
+                await self._put(held | {"spec": spec}, self._call_timeout)
 
     async def _try_acquire(self) -> float:
         """Seconds until it is worth another try; 0: acquired."""

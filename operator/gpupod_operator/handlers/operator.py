@@ -140,7 +140,12 @@ async def _serve(
     cluster = ClusterClient(transport, events, permit=may_act)
     instance = settings.instance_id or await cluster.namespace_uid("kube-system")
     hub = hub_session()
-    accounts = Accounts(settings.runpod_api, clock=clock, interval=settings.observe_every, on_call=metrics.observe_call)
+    accounts = Accounts(
+        clock,
+        base_url=settings.runpod_api,
+        observe_every=settings.observe_every,
+        on_call=metrics.observe_call,
+    )
     shell = AsyncsshShell(clock)
     world = World(
         settings=settings,

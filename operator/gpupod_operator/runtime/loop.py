@@ -105,6 +105,7 @@ async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpe
     facts = _snapshot(world, slot, raw, spec, before)
     gatherer = Gatherer(world, slot, raw, spec)
     facts = await gatherer.gather(facts, frozenset({Need.ACCOUNT}), before)
+    _follow_pod(world, slot, before)
     metadata = raw["metadata"]
     identity = Identity(
         namespace=metadata["namespace"],
@@ -152,6 +153,17 @@ def _snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, b
         registration=_registration(world, raw),
         agent_tree=world.agent_tree,
     )
+
+
+def _follow_pod(world: World, slot: Slot, before: GpuPodStatus) -> None:
+    """Let the observer count absences of the recorded pod, and name its changes to this object."""
+    pod_id = before.attempt.pod_id if before.attempt is not None else None
+    if slot.account is not None and slot.pod_id != pod_id:
+        if slot.pod_id is not None:
+            slot.account.observer.untrack(slot.pod_id)
+        if pod_id is not None:
+            slot.account.observer.track(pod_id)
+        world.slots.bind(slot, pod_id)
 
 
 def _is(status: GpuPodStatus, pod_id: str) -> bool:

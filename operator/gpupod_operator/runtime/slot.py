@@ -9,6 +9,7 @@ from datetime import datetime
 
 from gpupod_operator.core.provider import ProviderPod
 from gpupod_operator.core.shell import ShellReading
+from gpupod_operator.runpod.accounts import Account
 from gpupod_operator.runtime.store import Key
 
 
@@ -26,7 +27,10 @@ class Slot:
     reading_of: tuple[str, str, int] | None = None
     """Pod id, host and port that `reading` is of: another endpoint makes it void."""
     recent_pod: ProviderPod | None = None
-    account_id: str | None = None
+    account: Account | None = None
+    """As the last pass opened it: bound to exactly the object's key."""
+    pod_id: str | None = None
+    """The recorded pod, by which the observer may name a change."""
     pass_began: datetime | None = None
     failures: int = 0
     gone: bool = False
@@ -41,6 +45,7 @@ class Slots:
     def __init__(self) -> None:
         self._by_uid: dict[str, Slot] = {}
         self._by_key: dict[Key, Slot] = {}
+        self._by_pod: dict[str, Slot] = {}
 
     def open(self, key: Key, uid: str) -> Slot:
         """The object's slot, made on first sight."""
@@ -61,13 +66,27 @@ class Slots:
         slot.gone = True
         slot.wake.set()
         self._by_uid.pop(slot.uid, None)
+        self.bind(slot, None)
         if self._by_key.get(slot.key) is slot:
             del self._by_key[slot.key]
 
-    def wake(self, uids: frozenset[str] | None) -> None:
-        """Wake these objects, or every one."""
-        targets = self._by_uid.values() if uids is None else [s for u in uids if (s := self._by_uid.get(u))]
-        for slot in list(targets):
+    def bind(self, slot: Slot, pod_id: str | None) -> None:
+        """Which pod the object has now: an adopted pod carries no stamp and is named by its id alone."""
+        if slot.pod_id == pod_id:
+            return
+        if slot.pod_id is not None and self._by_pod.get(slot.pod_id) is slot:
+            del self._by_pod[slot.pod_id]
+        slot.pod_id = pod_id
+        if pod_id is not None:
+            self._by_pod[pod_id] = slot
+
+    def wake(self, names: frozenset[str] | None) -> None:
+        """Wake the objects that these uids and pod ids name, or every one."""
+        if names is None:
+            targets = list(self._by_uid.values())
+        else:
+            targets = [s for n in names if (s := self._by_uid.get(n) or self._by_pod.get(n)) is not None]
+        for slot in targets:
             slot.wake.set()
 
     def __iter__(self) -> Iterator[Slot]:

@@ -74,7 +74,7 @@ class World:
         """The account behind the object's key; its observer runs from the first use on."""
         key = await self.credentials.runpod_key(namespace, slot.uid, spec)
         account = await self.accounts.open(key)
-        slot.account_id = account.identity.id
+        slot.account = account
         self._opened[account.identity.id] = account
         if account.identity.id not in self._observing:
             account.observer.subscribe(self.slots.wake)
@@ -84,7 +84,7 @@ class World:
 
     def account_of_slot(self, slot: Slot) -> Account | None:
         """The account that the slot's object used last, without asking anybody."""
-        return self._opened.get(slot.account_id) if slot.account_id is not None else None
+        return slot.account
 
     def opened(self) -> tuple[Account, ...]:
         """Every account in use by this process."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gpupod_operator.api.phases import SweepCellPhase, VerificationState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.known import Known, Unknown
-from gpupod_operator.core.sweepcell.findings import Findings, known_before
+from gpupod_operator.core.sweepcell.findings import Findings, held_outside, known_before
 from gpupod_operator.core.sweepcell.finishing import finalizer_of
 from gpupod_operator.core.sweepcell.landing import landed, missing_later, record
 from gpupod_operator.core.sweepcell.looking import hub_due, next_look
@@ -78,9 +78,14 @@ def _weigh(scope: CellScope, found: Findings, result: VerificationResult | None)
         return found
     problem = scope.token_problem or scope.hub_problem
     if problem is not None:
-        return replace(found, phase=SweepCellPhase.BLOCKED, reason=problem.reason, message=problem.message)
+        return replace(
+            found, phase=SweepCellPhase.BLOCKED, reason=problem.reason, message=problem.message, last_error=None
+        )
+    if held_outside(found) and not isinstance(scope.listing, Known):
+        # Only an answer of the Hub shows that token and repository are good again.
+        return found
     if agent is None or agent.cell is None:
-        return _keep(found)
+        return _released(found)
     if found.reason is Reason.MISSING_NO_SOURCE and not agent.cell.done_seen:
         return found
     found = follow_agent(scope, found, agent.cell, result)
@@ -88,24 +93,14 @@ def _weigh(scope: CellScope, found: Findings, result: VerificationResult | None)
     return record(scope, found, result) if committed and result is not None else found
 
 
-def _keep(found: Findings) -> Findings:
-    """Without a reading: a block whose cause was outside the cell and is gone now is no block any more."""
-    outside = (Reason.DESTINATION_CONFLICT, *_OUTSIDE)
-    if found.phase is not SweepCellPhase.BLOCKED or found.reason not in outside:
+def _released(found: Findings) -> Findings:
+    """Without a reading: a block whose cause is gone and was not the cell's own is no block any more."""
+    freed = found.reason in (Reason.DESTINATION_CONFLICT, Reason.NOT_IMPLEMENTED_YET) or held_outside(found)
+    if found.phase is not SweepCellPhase.BLOCKED or not freed:
         return found
     done = found.observation is not None and bool(found.observation.done_seen)
     phase, reason = (SweepCellPhase.PRODUCED, Reason.PRODUCED) if done else (SweepCellPhase.PENDING, Reason.PENDING)
     return replace(found, phase=phase, reason=reason, message="the cause of the block is gone")
-
-
-_OUTSIDE = (
-    Reason.SECRET_NOT_FOUND,
-    Reason.SECRET_KEY_MISSING,
-    Reason.SECRET_INVALID,
-    Reason.HUB_UNAUTHORIZED,
-    Reason.HUB_FORBIDDEN,
-    Reason.HUB_REPO_NOT_FOUND,
-)
 
 
 def _rewriting(agent: AgentView | None, was_verified: bool) -> bool:

@@ -47,3 +47,20 @@ def known_before(status: SweepCellStatus) -> Findings:
         verification=status.verification,
         last_error=status.last_error,
     )
+
+
+def held_outside(found: Findings) -> bool:
+    """Blocked by a token or a repository, as asking the Hub showed; refusals of the agent carry `last_error`."""
+    return found.phase is SweepCellPhase.BLOCKED and found.reason in _OUTSIDE and found.last_error is None
+
+
+_OUTSIDE = frozenset(
+    {
+        Reason.SECRET_NOT_FOUND,
+        Reason.SECRET_KEY_MISSING,
+        Reason.SECRET_INVALID,
+        Reason.HUB_UNAUTHORIZED,
+        Reason.HUB_FORBIDDEN,
+        Reason.HUB_REPO_NOT_FOUND,
+    }
+)

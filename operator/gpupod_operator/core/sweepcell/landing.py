@@ -17,7 +17,7 @@ from gpupod_operator.core.sweepcell.verifying import VerificationResult
 def landed(scope: CellScope, found: Findings, result: VerificationResult) -> Findings:
     """Verified: manifest and commit as the Hub shows them."""
     manifest, commit = found.manifest, found.commit
-    if result.manifest is not None and (manifest is None or manifest.digest != result.manifest.digest):
+    if result.manifest is not None:
         manifest = ManifestStatus(
             digest=result.manifest.digest,
             files=len(result.manifest.files),

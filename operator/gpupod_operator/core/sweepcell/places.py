@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from gpupod_operator.api.gpupod_spec import GpuPodSpec
-from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.phases import SweepCellPhase
 from gpupod_operator.api.sweepcell import Observation, SweepCellSpec, SweepCellStatus
 from gpupod_operator.core.mounts import on_mount
-from gpupod_operator.core.provider import ProviderState
 from gpupod_operator.core.sweepcell.scope import PodView
 
 LOST_STATE = "Lost"
 """`observation.state` of a cell that was finished, is not on the Hub, and whose disk is gone."""
-
-_ENDED_STATES = frozenset({ProviderState.EXITED, ProviderState.TERMINATED})
 
 
 class Place(StrEnum):
@@ -29,41 +24,6 @@ class Place(StrEnum):
     STOPPED = "Stopped"
     PAST = "Past"
     UNSURE = "Unsure"
-
-
-def pod_view(
-    name: str, spec: GpuPodSpec, status: GpuPodStatus, *, abandoned: str | None = None, gone: bool = False
-) -> PodView:
-    """The committed status of a GpuPod as its cells see it. `gone`: the recorded pod id is proven gone.
-
-    Attempts in `history` are over, and an attempt ends only with the proof that its pod is gone, or by a release.
-    """
-    attempt, pod, probe = status.attempt, status.pod, status.probe
-    released = frozenset(status.released or ())
-    past = frozenset(entry.pod_id for entry in status.history if entry.pod_id is not None)
-    pod_id = attempt.pod_id if attempt is not None else None
-    here = pod is not None and pod.id in (None, pod_id)
-    volume = spec.volume
-    network = volume.network.path if volume is not None and volume.network is not None else None
-    persistent = volume.persistent.path if volume is not None and volume.persistent is not None else None
-    ended = status.ended
-    return PodView(
-        exists=True,
-        name=name,
-        attempt=attempt.id if attempt is not None else None,
-        pod_id=pod_id,
-        started_at=pod.started_at if pod is not None and here else None,
-        running=pod is None or not here or pod.provider_status not in _ENDED_STATES,
-        contact_lost_at=probe.since if probe is not None and probe.class_ not in (None, "Ok") else None,
-        phase=str(status.phase) if status.phase is not None else None,
-        ended=(ended.reason or "ended") if ended is not None else None,
-        gone_ids=past | (frozenset({pod_id}) if gone and pod_id is not None else frozenset()),
-        released_ids=released,
-        never_had_pod=pod_id is None and not past and not released,
-        abandoned=abandoned,
-        volume_paths=tuple(path for path in (network, persistent) if path is not None),
-        network_volume_path=network,
-    )
 
 
 def place_of(seen: Observation | None, pod: PodView) -> Place:

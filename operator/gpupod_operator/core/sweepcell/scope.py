@@ -89,8 +89,7 @@ class CellScope:
     token_problem: Problem | None = None
     hub_problem: Problem | None = None
     hub_checked_at: datetime | None = None
-    """When the Hub was last listed for this cell, in memory only (status must not tick). None: due now; a loop that
-    starts with many Verified cells spreads them by giving times in the past."""
+    """When the Hub was last asked for this cell, in memory only (status must not tick). None: not by this process."""
 
 
 class CellNeed(StrEnum):

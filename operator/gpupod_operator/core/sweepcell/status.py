@@ -134,12 +134,18 @@ def _uploaded(found: Findings) -> Verdict:
 
 
 def _verified(scope: CellScope, found: Findings) -> Verdict:
-    if found.unknown is not None:
-        return UNKNOWN, Reason.CELLS_UNKNOWN, found.unknown
+    before = _before(scope, "Verified")
+    was_unknown = before is not None and before.status is UNKNOWN and before.reason == Reason.CELLS_UNKNOWN
+    if found.unknown is not None or (was_unknown and scope.listing is None):
+        # The first cause stays until the Hub answers: an outage whose words vary must not write at every pass.
+        return (
+            UNKNOWN,
+            Reason.CELLS_UNKNOWN,
+            before.message if before is not None and was_unknown else found.unknown or "",
+        )
     if found.phase is SweepCellPhase.VERIFIED:
         return TRUE, Reason.VERIFIED, found.message
     if found.verification is None:
-        before = _before(scope, "Verified")
         asked = scope.listing is not None or (before is not None and before.status is FALSE)
         return (FALSE if asked else UNKNOWN), Reason.PENDING, "not on the Hub yet" if asked else "the Hub was not asked"
     reason = _BY_VERDICT.get(found.verification.state, found.reason) if found.verification.state else found.reason

@@ -1,0 +1,25 @@
+"""Logs of a pod are kept in a ConfigMap; tokens in them are not."""
+
+from __future__ import annotations
+
+import re
+
+_SECRETS = (
+    re.compile(r"\b(?:hf|rpa|rps|sk|ghp|gho|ghs|github_pat|xox[abp])[_-][A-Za-z0-9_-]{8,}"),
+    re.compile(r"\bapi_org_[A-Za-z0-9]{8,}"),
+    re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
+    re.compile(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}"),
+    re.compile(r"(?i)(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),
+    re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
+)
+_NAMED = re.compile(
+    r"""(?i)(["']?\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|wandb_key)\b["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|\S+)"""
+)
+_REMOVED = "(removed)"
+
+
+def redact(text: str) -> str:
+    """The text with everything that looks like a credential replaced by `(removed)`."""
+    for pattern in _SECRETS:
+        text = pattern.sub(_REMOVED, text)
+    return _NAMED.sub(rf"\1{_REMOVED}", text)
