@@ -184,8 +184,7 @@ async def test_release_by_one_who_lost_it_does_not_free_the_successors(
     leader, standby = lease_of(transport, clock, rbac, "a"), lease_of(transport, clock, rbac, "b")
     await leader.acquire()
     await standby.acquire()
-    with pytest.raises(Exception, match="409"):
-        await leader.release()
+    await leader.release()
     assert (await stored(admin, rbac))["holderIdentity"] == "b"
 
 
