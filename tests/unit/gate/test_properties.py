@@ -21,7 +21,7 @@ from gatekit.cells import (
     status,
 )
 from gatekit.questions import cell, no_contact, pod_spec, pod_status, provider_pod, question, visit
-from gpupod_operator.core.gate import CellFacts, DrainFirst, GateQuestion, GateReason, NeedsFacts, Safe, judge
+from gpupod_operator.core.gate import CellFacts, DrainFirst, GateQuestion, GateReason, Safe, judge
 from gpupod_operator.core.known import Known, Unknown
 from gpupod_operator.core.provider import ProviderState
 from gpupod_operator.core.receipts import evidence_digest
@@ -46,69 +46,62 @@ def listings(uid: str) -> dict[str, object]:
     }
 
 
+def mostly(usual: object, *rare: object) -> st.SearchStrategy:
+    """`usual` four times in five: worlds in which one thing is wrong find more than those in which all is."""
+    return st.integers(0, 4).flatmap(lambda n: st.sampled_from(rare) if n == 0 else st.just(usual))
+
+
 @st.composite
 def cells(draw, uid: str = "c1") -> CellFacts:
-    agent_state = draw(st.sampled_from([None, *STATES]))
-    agent = None
-    if agent_state is not None:
-        agent = agent_cell(uid, agent_state)
-        if agent_state in ("Failed", "Blocked"):
-            agent = replace(agent, done_seen=draw(st.booleans()))
-    seen_done = draw(st.sampled_from([None, True, False]))
-    known = draw(st.sampled_from([None, manifest_bytes(uid)]))
-    kept = {"manifest": {"digest": "0" * 64}} if draw(st.booleans()) else {}
+    agent = agent_cell(uid, draw(st.sampled_from(STATES)))
+    if agent.state in ("Failed", "Blocked"):
+        agent = replace(agent, done_seen=draw(st.booleans()))
+    commits = draw(mostly(Known((commit(uid, manifest_bytes(uid)),)), None, Known(()), Unknown("429")))
     return cell(
         uid,
         spec=cell_spec(root=draw(st.sampled_from(["/workspace/out/c", "/root/c"]))),
         status=status(
-            draw(st.sampled_from(PHASES)), pod_id=draw(st.sampled_from([POD, "pod-0"])), done=seen_done, **kept
+            draw(st.sampled_from(PHASES)),
+            pod_id=draw(mostly(POD, "pod-0")),
+            done=draw(st.sampled_from([True, False, None])),
         ),
-        listing=draw(st.sampled_from(list(listings(uid).values()))),
-        commits=draw(st.sampled_from([None, Known(()), Unknown("429"), Known((commit(uid, known or b""),))])),
-        agent=agent,
-        abandoned=draw(st.sampled_from([None, None, None, "given up"])),
+        listing=draw(st.sampled_from([*listings(uid).values(), *[listings(uid)["nothing"]] * 4])),
+        commits=commits,
+        agent=draw(mostly(agent, None)),
+        abandoned=draw(mostly(None, "given up")),
         deleting=draw(st.booleans()),
     )
 
 
 @st.composite
 def questions(draw) -> GateQuestion:
-    mine = [draw(cells("c1")), draw(cells("c2"))][: draw(st.integers(0, 2))]
+    mine = [draw(cells("c1")), draw(cells("c2"))][: draw(mostly(1, 2))]
     agents = [c.agent for c in mine if c.agent is not None]
     shell = draw(
         st.sampled_from(
             [
-                None,
+                no_contact(),
                 no_contact(),
                 visit(*agents),
+                visit(*agents),
+                visit(*agents, launched=False),
                 visit(*agents, live=True),
                 visit(*agents, live=None),
-                visit(*agents, launched=False),
                 visit(*agents, running=False),
                 visit(*agents, pod_id="pod-0"),
-            ]
-        )
-    )
-    volume = draw(
-        st.sampled_from(
-            [
                 None,
-                {"network": {"volumeId": "v1", "path": "/workspace"}},
-                {"persistent": {"sizeGb": 9, "path": "/workspace"}},
             ]
         )
     )
+    network = {"volume": {"network": {"volumeId": "v1", "path": "/workspace"}}}
+    persistent = {"volume": {"persistent": {"sizeGb": 9, "path": "/workspace"}}}
     spec = pod_spec(
-        remediation={
-            "inFlight": draw(st.sampled_from(["Rerun", "Block"])),
-            "hostVolume": draw(st.sampled_from(["Keep", "Discard"])),
-            "approval": draw(st.sampled_from(["WhenVerified", "Manual"])),
-        },
-        **({"volume": volume} if volume else {}),
-        **draw(st.sampled_from([{}, {"container": {"cmd": ["x"]}}, {"paused": True}, {"keepRunning": True}])),
+        remediation={"inFlight": draw(mostly("Rerun", "Block")), "hostVolume": "Discard"},
+        **draw(mostly({}, network, persistent)),
+        **draw(mostly({}, {"container": {"cmd": ["x"]}}, {"paused": True}, {"keepRunning": True})),
     )
-    state = draw(st.sampled_from([ProviderState.RUNNING, ProviderState.EXITED, ProviderState.ERROR]))
-    pod = provider_pod(
+    state = draw(mostly(ProviderState.RUNNING, ProviderState.EXITED, ProviderState.ERROR))
+    live = provider_pod(
         state=state,
         raw_state=str(state),
         network_volume_id=draw(st.sampled_from([None, "v1"])),
@@ -117,16 +110,15 @@ def questions(draw) -> GateQuestion:
     return question(
         draw(st.sampled_from(list(GateReason))),
         spec=spec,
-        status=pod_status(pod={"providerStatus": draw(st.sampled_from(["RUNNING", "EXITED"]))}),
-        pod=draw(st.sampled_from([Known(pod), Known(pod), Known(pod), Unknown("502"), None])),
-        cells=draw(st.sampled_from([Known(tuple(mine)), Known(tuple(mine)), Unknown("apiserver"), None])),
+        status=pod_status(pod={"providerStatus": draw(st.sampled_from([str(state), "RUNNING"]))}),
+        pod=draw(mostly(Known(live), Unknown("502"), None)),
+        cells=draw(mostly(Known(tuple(mine)), Known(()), Unknown("apiserver"), None)),
         shell=shell,
-        created_by_us=draw(st.booleans()),
-        ever_contacted=draw(st.booleans()),
-        launch_confirmed=draw(st.booleans()),
+        created_by_us=draw(mostly(True, False)),
+        ever_contacted=draw(mostly(True, False)),
+        launch_confirmed=draw(mostly(True, False)),
         first_start=draw(st.booleans()),
-        contact_lost_at=draw(st.sampled_from([None, NOW, NOW - timedelta(hours=1)])),
-        approved_by=draw(st.sampled_from([None, "ann"])),
+        contact_lost_at=draw(mostly(NOW - timedelta(hours=1), None, NOW)),
     )
 
 
@@ -157,7 +149,7 @@ def disk_is_kept_or_gone(q: GateQuestion, c: CellFacts) -> bool:
 
 
 @given(questions())
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_no_finished_unverified_cell_is_lost_without_an_override(q):
     verdict = judge(q)
     undo = q.reason is GateReason.UNDO and q.created_by_us and not q.launch_confirmed
@@ -170,7 +162,7 @@ def test_no_finished_unverified_cell_is_lost_without_an_override(q):
 
 
 @given(questions())
-@settings(max_examples=800, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_unknown_never_yields_safe(q):
     verdict = judge(q)
     if not isinstance(verdict, Safe):
@@ -182,7 +174,7 @@ def test_unknown_never_yields_safe(q):
 
 
 @given(questions(), st.sampled_from(["account", "pod", "cells"]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_turning_a_fact_into_an_unknown_never_permits_more(q, fact):
     if q.reason is GateReason.UNDO and fact == "cells":
         return
@@ -191,17 +183,18 @@ def test_turning_a_fact_into_an_unknown_never_permits_more(q, fact):
 
 @given(questions())
 @settings(max_examples=400, deadline=None)
-def test_a_hub_that_turns_unknown_never_permits_more(q):
-    if not isinstance(q.cells, Known) or isinstance(judge(q), Safe):
+def test_a_cell_whose_hub_is_unknown_is_let_go_only_where_the_hub_does_not_matter(q):
+    if not isinstance(q.cells, Known):
         return
     blind = tuple(replace(c, listing=Unknown("503")) for c in q.cells.value)
-    # Where a listing was only missing, an unknown one may end the asking but must not permit anything.
-    if not isinstance(judge(q), NeedsFacts):
-        assert not isinstance(judge(replace(q, cells=Known(blind))), Safe)
+    verdict = judge(replace(q, cells=Known(blind)))
+    if isinstance(verdict, Safe):
+        for told in verdict.evidence["cells"].values():
+            assert told["outcome"] in ("Kept", "Nothing", "Abandoned") or told.get("wiped"), told
 
 
 @given(questions())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_a_shield_holds_whatever_else_is_true(q):
     verdict = judge(replace(q, spec=q.spec.model_copy(update={"paused": True})))
     undo = q.reason is GateReason.UNDO and q.created_by_us and not q.launch_confirmed
@@ -209,7 +202,7 @@ def test_a_shield_holds_whatever_else_is_true(q):
 
 
 @given(questions())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_every_receipt_names_the_pod_and_is_bound_to_its_evidence(q):
     verdict = judge(q)
     if isinstance(verdict, Safe):
