@@ -213,6 +213,12 @@ class TestOutOfContact:
         assert run(away, empty_listing()).status.phase == "Producing"
         assert run(away, WHOLE, ()).status.phase == "Producing"
 
+    def test_the_last_word_of_the_agent_before_the_loss_does_not_hold_back_what_it_has_uploaded_since(self):
+        first = run(reading("Uploading")).status
+        stale = agent_view(agent_cell("c1", "Uploading"), read_at=NOW - timedelta(minutes=10))
+        away = scope(first, agent=stale, pod=pod_view(contact_lost_at=NOW - timedelta(minutes=9)))
+        assert run(away, WHOLE, TOLD).status.phase == "Verified"
+
     def test_the_hub_is_asked_once_a_minute_and_not_at_every_pass(self):
         first = run(reading("Producing")).status
         away = scope(first, pod=pod_view(contact_lost_at=NOW), hub_checked_at=NOW - timedelta(seconds=30))

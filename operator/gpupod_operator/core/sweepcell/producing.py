@@ -40,12 +40,15 @@ def take_reading(scope: CellScope, found: Findings) -> Findings:
 
 
 def fresh_agent(scope: CellScope) -> AgentView | None:
-    """The reading, if it is of the present pod and worth something.
+    """The reading, if it is of the present pod and worth something: out of contact the agent goes on without us.
 
     A state file whose agent does not run is old: only a done file in it is evidence, for a done file does not vanish.
     """
     agent = scope.agent
     if agent is None or agent.cell is None or agent.pod_id != scope.pod.pod_id:
+        return None
+    lost = scope.pod.contact_lost_at
+    if lost is not None and agent.read_at <= lost:
         return None
     return agent if agent.running or agent.cell.done_seen else None
 

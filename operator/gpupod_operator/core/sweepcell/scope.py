@@ -43,7 +43,10 @@ class PodView:
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """The cell in the agent's state file, with where and when it was read. `cell` None: it lists no such cell."""
+    """The cell in the agent's state file, with where and when it was read. `cell` None: it lists no such cell.
+
+    `pod_id` is the one that the state file itself names: a network volume may hold the file of an older pod's agent.
+    """
 
     pod_id: str
     pod_started_at: datetime | None
