@@ -43,6 +43,10 @@ def run(
     create_settle: Annotated[
         str | None, typer.Option(help="How long an ambiguous create is looked for, e.g. 60s.")
     ] = None,
+    ssh_identity_file: Annotated[str | None, typer.Option(help="IdentityFile in the rendered ssh_config.")] = None,
+    ssh_known_hosts_file: Annotated[
+        str | None, typer.Option(help="UserKnownHostsFile in the rendered ssh_config.")
+    ] = None,
     leader_elect: Annotated[bool | None, typer.Option(help="Act only while holding the Lease.")] = None,
     health_host: Annotated[str | None, typer.Option(help="Address of the probes and metrics.")] = None,
     health_port: Annotated[int | None, typer.Option(help="/healthz and /readyz; -1 for none.")] = None,
@@ -61,6 +65,8 @@ def run(
         "observe_every": _seconds("--observe-every", observe_every),
         "visit_every": _seconds("--visit-every", visit_every),
         "create_settle": _seconds("--create-settle", create_settle),
+        "ssh_identity_file": ssh_identity_file,
+        "ssh_known_hosts_file": ssh_known_hosts_file,
         "leader_elect": leader_elect,
         "health_host": health_host,
         "health_port": health_port,

@@ -11,6 +11,7 @@ from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 from gpupod_operator.cluster.login import login
 from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter
 from gpupod_operator.render.configmaps import config_maps
+from gpupod_operator.render.ssh_config import SshPaths
 from gpupod_operator.runtime.orphans import OrphanHunter
 from gpupod_operator.runtime.world import World
 
@@ -30,9 +31,11 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             world.store.seed(plural, await world.cluster.list_all(plural))
         world.store.seeded = True
 
+        paths = SshPaths(world.settings.ssh_identity_file, world.settings.ssh_known_hosts_file)
+
         def rendered(namespace: str) -> dict[str, dict[str, str]] | None:
             found = world.registration_of(namespace)
-            return config_maps(found.rows) if found is not None else None
+            return config_maps(found.rows, paths) if found is not None else None
 
         writer = PodsConfWriter(world.cluster, rendered)
         world.mark_conf = writer.mark

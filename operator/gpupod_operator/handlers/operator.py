@@ -29,11 +29,16 @@ from gpupod_operator.runtime.health import Health, serve
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.world import World
+from gpupod_operator.shell.connection import ShellTimeouts
 from gpupod_operator.shell.shell import AsyncsshShell
 
 log = logging.getLogger("gpupod_operator")
 
 CRDS = ("gpupods.gpupod.dev", "sweepcells.gpupod.dev")
+
+
+CONNECT_SECONDS = 5.0
+"""Three SYNs (at 0, 1 and 3 s) go out in this time; a host that answers none of them is a fact to act on, not to wait on."""
 
 
 class StartError(Exception):
@@ -146,7 +151,7 @@ async def _serve(
         observe_every=settings.observe_every,
         on_call=metrics.observe_call,
     )
-    shell = AsyncsshShell(clock)
+    shell = AsyncsshShell(clock, timeouts=ShellTimeouts(connect=CONNECT_SECONDS))
     world = World(
         settings=settings,
         clock=clock,

@@ -28,6 +28,8 @@ class Settings(BaseSettings):
     observe_every: float = Field(default=15.0, gt=0)
     visit_every: float = Field(default=30.0, gt=0)
     create_settle: float = Field(default=60.0, gt=0)
+    ssh_identity_file: str = "~/.ssh/id_ed25519"
+    ssh_known_hosts_file: str = "~/.ssh/gpupod_known_hosts"
     lease_name: str = "gpupod-operator"
     leader_elect: bool = True
     health_host: str = "0.0.0.0"  # noqa: S104 - the kubelet probes the pod's own address

@@ -29,7 +29,7 @@ async def log_in(stage: Stage, story: Story) -> str | None:
     ssh = shutil.which("ssh")
     if ssh is None:
         return "(no ssh on this machine)"
-    folder = stage.workdir / "login"
+    folder = stage.login_folder
     folder.mkdir(exist_ok=True)
     (folder / "known_hosts").write_text(conf["data"]["known_hosts"])
     key = folder / "id"
@@ -41,14 +41,8 @@ async def log_in(stage: Stage, story: Story) -> str | None:
         ssh,
         "-F",
         str(folder / "ssh_config"),
-        "-i",
-        str(key),
-        "-o",
-        f"UserKnownHostsFile={folder / 'known_hosts'}",
-        "-o",
-        "BatchMode=yes",
         "sweep",
-        "ls /workspace/out | wc -l; echo logged in as $(id -un)",
+        "echo logged in as $(id -un), $(ls -d /workspace/.gpupod | wc -l) agent on the pod",
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -56,4 +50,4 @@ async def log_in(stage: Stage, story: Story) -> str | None:
     out, err = await process.communicate()
     if process.returncode != 0:
         return f"FAILED ({process.returncode}): {err.decode(errors='replace').strip()[-300:]}"
-    return " · ".join(out.decode(errors="replace").split("\n")[:2]).strip()
+    return f"ssh -F ssh_config sweep: {out.decode(errors='replace').strip()} ({endpoint})"

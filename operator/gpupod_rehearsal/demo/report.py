@@ -120,7 +120,10 @@ async def _money(stage: Stage, story: Story, report: Report) -> None:
 
 def show(report: Report, story: Story, console: Console) -> None:
     """The report as a person reads it."""
-    line = console.print
+
+    def line(text: str = "", **style: Any) -> None:
+        console.print(text, soft_wrap=True, **{"highlight": False, **style})
+
     line()
     line("[bold]Report[/bold]" if not report.problems else "[bold red]Report[/bold red]")
     line(
@@ -150,7 +153,7 @@ def show(report: Report, story: Story, console: Console) -> None:
     line(f"  ssh        {story.login}")
     line("  pods.conf  as rendered for the new pod (workload.onSuccess has stopped it since):")
     for row in story.pods_conf.splitlines():
-        line(f"             {row}", highlight=False)
+        line(f"             {row}", markup=False)
     for problem in report.problems:
         line(f"  [red]PROBLEM[/red]    {problem}")
 

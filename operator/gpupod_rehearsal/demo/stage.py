@@ -74,6 +74,11 @@ class Stage:
         """The administrator's kubeconfig."""
         return self.plane.access.kubeconfig
 
+    @property
+    def login_folder(self) -> Path:
+        """Where the rendered ssh_config finds the key and the known hosts."""
+        return self.workdir / "login"
+
     async def _open(self) -> None:
         folder = self._stack.enter_context(
             tempfile.TemporaryDirectory(prefix="gpupod-demo-", ignore_cleanup_errors=True)
@@ -208,6 +213,10 @@ class Stage:
                 "0",
                 "--metrics-port",
                 "-1",
+                "--ssh-identity-file",
+                str(self.login_folder / "id"),
+                "--ssh-known-hosts-file",
+                str(self.login_folder / "known_hosts"),
                 *self.options.operator_args,
                 *extra,
             ],

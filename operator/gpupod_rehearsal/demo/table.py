@@ -52,7 +52,8 @@ class Screen:
             return
         for message in story.messages[self._said :]:
             phase = (pod.get("status") or {}).get("phase", "")
-            self._console.print(f"{time.monotonic() - story.began:6.1f}s  {phase:<12} {_done(cells)}  {message}")
+            line = f"{time.monotonic() - story.began:6.1f}s  {phase:<12} {_done(cells):>5}  {message}"
+            self._console.print(line, soft_wrap=True, highlight=False)
         self._said = len(story.messages)
 
 

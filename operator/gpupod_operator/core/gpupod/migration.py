@@ -87,7 +87,7 @@ def move_off(scope: Scope) -> Step:
     if migration.step is MigrationStep.CAPTURE_LOGS:
         scope.put(migration=migration.model_copy(update={"step": MigrationStep.GATE}))
         return Act(
-            CaptureLogs(scope.pod_id, attempt.id or "", scope.target()),
+            CaptureLogs(scope.pod_id, attempt.id or "", scope.target() if _in_contact(scope) else None),
             Reason.MIGRATING,
             f"moving off pod {scope.pod_id} ({migration.reason}): saving its logs first",
         )
@@ -97,6 +97,12 @@ def move_off(scope: Scope) -> Step:
     if not isinstance(verdict, Receipt):
         return verdict
     return delete(scope, verdict, f"migration: {migration.reason}", step=MigrationStep.CONFIRM_GONE, count=count + 1)
+
+
+def _in_contact(scope: Scope) -> bool:
+    """Did the last visit open a session? Without contact the host's own log is all that can be had."""
+    probe = scope.status.probe
+    return probe is not None and probe.class_ == "Ok"
 
 
 def delete(

@@ -61,7 +61,7 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
     else:
         kind = Reason.NEVER_PUBLISHED
     if kind is Reason.PORT_LOST:
-        if scope.target() is not None and not scope.facts.visited_now:
+        if scope.target() is not None and visit_due(scope):
             return Ask(frozenset({Need.SHELL}))
         reading = scope.facts.shell
         if reading is not None and reading.ssh is SshClass.OK and scope.target() is not None:

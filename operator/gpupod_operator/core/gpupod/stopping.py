@@ -54,29 +54,36 @@ def stop(scope: Scope, reason: GateReason, why: str) -> Step:
     if not isinstance(handle, OwnedPod):
         return handle
     scope.put(receipt=verdict)
+    # an end is written with its receipt, before the call: a crash in between cannot turn it into somebody else's stop
+    record_end(scope, why)
     scope.put_attempt(intent=AttemptIntent.STOP, intent_time=scope.now)
     return Act(StopPod(handle, why), Reason.STOPPING, f"stopping pod {handle.id}: {why}")
 
 
 def _stopped(scope: Scope, why: str) -> Step:
-    attempt, pod = scope.status.attempt, scope.status.pod
+    attempt = scope.status.attempt
     assert attempt is not None
-    ordered = attempt.intent is AttemptIntent.STOP
-    if ordered:
+    if attempt.intent is AttemptIntent.STOP:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
     if scope.status.ended is None:
-        scope.put(
-            ended=Ended(
-                act=EndedAct.STOP,
-                reason=why,
-                pod_id=scope.pod_id,
-                started_at=pod.started_at if pod is not None else None,
-                at=scope.now,
-            )
-        )
+        record_end(scope, why)
     scope.put(endpoint=None)
     clear_episode(scope)
     return steady(scope, why)
+
+
+def record_end(scope: Scope, why: str) -> None:
+    """`status.ended`: from here on nothing starts or creates until a person lifts it."""
+    pod = scope.status.pod
+    scope.put(
+        ended=Ended(
+            act=EndedAct.STOP,
+            reason=why,
+            pod_id=scope.pod_id,
+            started_at=pod.started_at if pod is not None else None,
+            at=scope.now,
+        )
+    )
 
 
 def steady(scope: Scope, why: str) -> Step:
@@ -87,7 +94,8 @@ def steady(scope: Scope, why: str) -> Step:
     return Wait(
         Reason.STOPPED_BY_ORDER,
         f"pod {scope.pod_id} is stopped ({why}); its disks cost ${rate.normalize():f}/h. Its host may be full when it "
-        f"is started again",
+        f"is started again. Set {RESUME}: "
+        f"{scope.pod_id}, or spec.state Stopped and then Running, to start it",
         steady=True,
     )
 
@@ -113,7 +121,26 @@ def keep_ended(scope: Scope) -> Step | None:
             f"{ended.pod_id}, or spec.state Stopped and then Running, to have a new one; nothing bills",
             steady=True,
         )
-    return steady(scope, f"{ended.reason}; set {RESUME}: {ended.pod_id}, or spec.state Stopped and then Running")
+    if ended.act is EndedAct.STOP and ended.pod_id == scope.pod_id and not _exited(scope):
+        if _started_since(scope, ended):
+            # somebody started it outside after our stop: that is a person's word, and stopping it again would undo it
+            scope.put(ended=None)
+            return None
+        return stop(scope, GateReason.EXPIRE, ended.reason or "ordered")
+    if _exited(scope):
+        return _stopped(scope, ended.reason or "ordered")
+    return steady(scope, ended.reason or "ordered")
+
+
+def _exited(scope: Scope) -> bool:
+    return scope.pod is not None and scope.pod.state is ProviderState.EXITED
+
+
+def _started_since(scope: Scope, ended: Ended) -> bool:
+    pod = scope.pod
+    if pod is None or pod.started_at is None or ended.started_at is None:
+        return False
+    return pod.started_at > ended.started_at
 
 
 def start(scope: Scope) -> Step:
