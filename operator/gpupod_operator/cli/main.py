@@ -8,17 +8,20 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-import click
 import typer
 from pydantic import ValidationError
 
 from gpupod_operator import __version__
 from gpupod_operator.cli.check import check
 from gpupod_operator.cli.rehearse import rehearse
+from gpupod_operator.cluster.login import own_namespace
 from gpupod_operator.handlers.operator import StartError
 from gpupod_operator.handlers.operator import run as serve
 from gpupod_operator.runtime.logs import set_up_logging
 from gpupod_operator.runtime.settings import Settings
+
+USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
+"""Every mistake on the command line. typer brings a click of its own and exports no name for this class."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -59,7 +62,7 @@ def run(
         "runpod_api": runpod_api,
         "hub_endpoint": hub_endpoint,
         "runpod_key_file": runpod_key_file,
-        "namespace": namespace,
+        "namespace": namespace or own_namespace(),
         "watch_namespaces": tuple(watch_namespace) if watch_namespace else None,
         "instance_id": instance_id,
         "observe_every": _seconds("--observe-every", observe_every),
@@ -78,7 +81,7 @@ def run(
         settings = Settings(**{k: v for k, v in given.items() if v is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        raise click.UsageError(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
+        raise typer.BadParameter(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
     set_up_logging(settings.log_format, settings.log_level)
     try:
         asyncio.run(serve(settings))
@@ -124,16 +127,16 @@ def _seconds(flag: str, text: str | None) -> float | None:
             return float(number) * size
     if text.replace(".", "", 1).isdigit():
         return float(text)
-    raise click.UsageError(f"{flag}: not a duration like 15s: {text!r}")
+    raise typer.BadParameter(f"{flag}: not a duration like 15s: {text!r}")
 
 
 def main() -> None:
     """Entry point: usage errors end with code 2 and one line."""
     try:
         code = app(standalone_mode=False)
-    except click.UsageError as error:
+    except USAGE_ERROR as error:
         typer.echo(f"gpupod-operator: {error.format_message()}", err=True)
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)

@@ -9,7 +9,7 @@ import kopf
 
 from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 from gpupod_operator.cluster.login import login
-from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter
+from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter, WriteResult
 from gpupod_operator.render.configmaps import config_maps
 from gpupod_operator.render.ssh_config import SshPaths
 from gpupod_operator.runtime.orphans import OrphanHunter
@@ -37,7 +37,11 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             found = world.registration_of(namespace)
             return config_maps(found.rows, paths) if found is not None else None
 
-        writer = PodsConfWriter(world.cluster, rendered)
+        def written(namespace: str, result: WriteResult) -> None:
+            world.conf_problems[namespace] = result.problem
+            world.wake_namespace(namespace)
+
+        writer = PodsConfWriter(world.cluster, rendered, on_result=written)
         world.mark_conf = writer.mark
         for namespace in {raw["metadata"]["namespace"] for raw in world.store.all(GPUPODS)}:
             writer.mark(namespace)

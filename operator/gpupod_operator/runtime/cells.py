@@ -33,7 +33,7 @@ from gpupod_operator.ports import (
     HubUnauthorized,
 )
 from gpupod_operator.runtime.credentials import SecretProblem
-from gpupod_operator.runtime.gather import abandon_reason, hub_destination
+from gpupod_operator.runtime.gather import COMMITS, abandon_reason, hub_destination
 from gpupod_operator.runtime.loop import Passed
 from gpupod_operator.runtime.slot import Slot
 
@@ -116,7 +116,7 @@ async def _decide(
         try:
             token = await world.credentials.hub_token(slot.key[0], slot.uid, spec)
             listing = Known(await world.hub.list_prefix(hub_destination(spec), token))
-            commits = Known(await world.hub.commits(hub_destination(spec), token))
+            commits = Known(await world.hub.commits(hub_destination(spec), token, limit=COMMITS))
         except SecretProblem as problem:
             token_problem = Problem(problem.reason, str(problem))
             listing = commits = Unknown(str(problem))
@@ -175,13 +175,16 @@ def pod_view(world: World, key: tuple[str, str], read_on: str | None) -> PodView
     network = spec.volume.network if spec.volume is not None else None
     persistent = spec.volume.persistent if spec.volume is not None else None
     annotations = raw["metadata"].get("annotations") or {}
+    pod = status.pod
+    if pod is not None and (attempt is None or pod.id != attempt.pod_id):
+        pod = None  # the summary of an earlier pod says nothing about this one
     return PodView(
         exists=True,
         name=key[1],
         attempt=attempt.id if attempt is not None else None,
         pod_id=attempt.pod_id if attempt is not None else None,
-        started_at=status.pod.started_at if status.pod is not None else None,
-        running=status.pod is None or status.pod.provider_status != "EXITED",
+        started_at=pod.started_at if pod is not None else None,
+        running=pod is None or pod.provider_status != "EXITED",
         contact_lost_at=lost_since(status),
         phase=str(status.phase) if status.phase is not None else None,
         ended=status.ended.reason if status.ended is not None else None,

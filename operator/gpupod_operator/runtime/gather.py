@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.policies import Readiness
 from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
-from gpupod_operator.core.artifacts import HubDestination
+from gpupod_operator.core.artifacts import AgentReading, HubCommit, HubDestination
 from gpupod_operator.core.gate import CellFacts
 from gpupod_operator.core.gpupod.scope import Facts, SecretsReport
 from gpupod_operator.core.known import Known, Unknown
@@ -24,6 +25,10 @@ from gpupod_operator.runtime.slot import Slot
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
+
+LISTINGS_AT_ONCE = 8
+COMMITS = 1000
+"""Commits looked through for a cell's trailer: ten hours of a repository at its limit of about 100 commits an hour."""
 
 KUBE_ERRORS = (ApiUnavailable, ApiForbidden, ApiNotFound)
 
@@ -172,12 +177,12 @@ class Gatherer:
         except KUBE_ERRORS as error:
             return dataclasses.replace(facts, cells=Unknown(f"SweepCells cannot be listed: {error}"))
         pod_id = status.attempt.pod_id if status.attempt is not None else None
-        cells = tuple(self._cell(raw, facts, pod_id) for raw in raws)
+        cells = tuple(self._cell(raw, facts, status, pod_id) for raw in raws)
         return dataclasses.replace(facts, cells=Known(cells))
 
-    def _cell(self, raw: dict[str, Any], facts: Facts, pod_id: str | None) -> CellFacts:
+    def _cell(self, raw: dict[str, Any], facts: Facts, status: GpuPodStatus, pod_id: str | None) -> CellFacts:
         metadata = raw["metadata"]
-        agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
+        agent = _agent_of(facts, status)
         annotations = {**(self._raw["metadata"].get("annotations") or {})}
         own = metadata.get("annotations") or {}
         return CellFacts(
@@ -195,23 +200,42 @@ class Gatherer:
         facts = await self._cells(facts, status)
         if not isinstance(facts.cells, Known):
             return facts
-        agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
-        listed = []
-        for cell in facts.cells.value:
-            seen = agent.cells.get(cell.uid) if agent is not None else cell.agent
-            listed.append(dataclasses.replace(await self._listed(cell), agent=seen))
-        return dataclasses.replace(facts, cells=Known(tuple(listed)), listed_cells=True)
+        agent = _agent_of(facts, status)
+        turns = asyncio.Semaphore(LISTINGS_AT_ONCE)
+        commits: dict[tuple[str, str, str, str | None], asyncio.Task[tuple[HubCommit, ...]]] = {}
 
-    async def _listed(self, cell: CellFacts) -> CellFacts:
+        async def listed(cell: CellFacts) -> CellFacts:
+            seen = agent.cells.get(cell.uid) if agent is not None else None
+            async with turns:
+                return dataclasses.replace(await self._listed(cell, commits), agent=seen)
+
+        cells = await asyncio.gather(*(listed(cell) for cell in facts.cells.value))
+        return dataclasses.replace(facts, cells=Known(tuple(cells)), listed_cells=True)
+
+    async def _listed(
+        self, cell: CellFacts, commits: dict[tuple[str, str, str, str | None], asyncio.Task[tuple[HubCommit, ...]]]
+    ) -> CellFacts:
+        """The cell's prefix; its repository's commits are read once for all cells, after the visit of this pass."""
         destination = hub_destination(cell.spec)
         try:
             token = await self._world.credentials.hub_token(self._namespace, cell.uid, cell.spec)
             listing = await self._world.hub.list_prefix(destination, token)
-            commits = await self._world.hub.commits(destination, token)
+            repository = (destination.repo.lower(), destination.repo_type, destination.revision, token)
+            if repository not in commits:
+                reading = self._world.hub.commits(destination, token, limit=COMMITS)
+                commits[repository] = asyncio.ensure_future(reading)
+            found = await commits[repository]
         except (HubError, SecretProblem, *KUBE_ERRORS) as error:
             unknown = Unknown(f"{destination.repo}: {error}")
             return dataclasses.replace(cell, listing=unknown, commits=unknown)
-        return dataclasses.replace(cell, listing=Known(listing), commits=Known(commits))
+        return dataclasses.replace(cell, listing=Known(listing), commits=Known(found))
+
+
+def _agent_of(facts: Facts, status: GpuPodStatus) -> AgentReading | None:
+    """The agent of this pass's visit, if its state file is of the recorded pod (a network volume may carry another's)."""
+    agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
+    recorded = status.attempt.pod_id if status.attempt is not None else None
+    return agent if agent is not None and agent.pod_id == recorded else None
 
 
 def target_of(status: GpuPodStatus, spec: GpuPodSpec) -> ShellTarget | None:

@@ -11,6 +11,7 @@ from gpupod_operator.api.base import dump
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
+from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.sweepcell import SweepCellStatus
 from gpupod_operator.core.gpupod.decide import decide
 from gpupod_operator.core.gpupod.scope import Facts, Identity, Scope
@@ -189,7 +190,10 @@ def _rivals(world: World, raw: dict[str, Any], spec: GpuPodSpec) -> tuple[str, .
     return tuple(sorted(found))
 
 
-def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Any, str] | None:
+def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Reason, str] | None:
+    problem = world.conf_problems.get(raw["metadata"]["namespace"])
+    if problem is not None:
+        return False, Reason.REGISTRATION_FAILED, problem
     found = world.registration_of(raw["metadata"]["namespace"])
     verdict = found.verdicts.get(raw["metadata"]["uid"]) if found is not None else None
     return (verdict.registered, verdict.reason, verdict.message) if verdict is not None else None

@@ -38,16 +38,17 @@ class Readings:
         if held is None or held[1].agent is None:
             return None
         status, reading = held
-        attempt = status.attempt
-        if attempt is None or attempt.pod_id is None:
-            return None
         agent = reading.agent
         assert agent is not None
+        # a network volume may carry the state file of an older pod: only its own word says whose it is
+        if agent.pod_id is None:
+            return None
         cell: AgentCell | None = agent.cells.get(uid)
+        same = status.pod is not None and status.pod.id == agent.pod_id
         return AgentView(
-            pod_id=attempt.pod_id,
-            pod_started_at=status.pod.started_at if status.pod is not None else None,
-            attempt=agent.attempt or attempt.id,
+            pod_id=agent.pod_id,
+            pod_started_at=status.pod.started_at if same and status.pod is not None else None,
+            attempt=agent.attempt,
             read_at=reading.at,
             running=agent.running,
             cell=cell,

@@ -21,7 +21,7 @@ class Settings(BaseSettings):
 
     runpod_api: str = RUNPOD_API
     hub_endpoint: str = HUB
-    runpod_key_file: Path | None = Path("/etc/gpupod/runpod/key")
+    runpod_key_file: Path | None = Path("/etc/gpupod/runpod/api-key")
     namespace: str = "gpupod-system"
     watch_namespaces: tuple[str, ...] = ()
     instance_id: str | None = None

@@ -62,6 +62,8 @@ class World:
         self.credentials = Credentials(cluster, settings)
         self.readings = Readings(self._wake_cells)
         self.mark_conf: Callable[[str], None] = lambda _: None
+        self.conf_problems: dict[str, str | None] = {}
+        """By namespace: why the last rendering could not be written."""
         self._opened: dict[str, Account] = {}
         self._observing: dict[str, asyncio.Task[None]] = {}
         self._stop = asyncio.Event()
@@ -109,6 +111,12 @@ class World:
             found = registration(self._pod_object(raw) for raw in self.store.all(GPUPODS, namespace))
             self._registrations[namespace] = found
         return found
+
+    def wake_namespace(self, namespace: str) -> None:
+        """Wake every GpuPod of a namespace."""
+        for slot in self.slots:
+            if slot.key[0] == namespace:
+                slot.wake.set()
 
     async def close(self) -> None:
         """End the observers."""

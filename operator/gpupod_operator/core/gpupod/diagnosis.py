@@ -44,6 +44,20 @@ def keep_window(scope: Scope) -> Step | None:
     return migration.delete(scope, verdict, f"the diagnosis window is over ({why})")
 
 
+def _idle(scope: Scope) -> bool:
+    """Nothing is on its way any more: the agent was read after the workload's end and shows nothing to upload.
+
+    A cell that it has uploaded and that is not verified yet is on its way, too.
+    """
+    workload, reading, cells = scope.status.workload, scope.facts.shell, scope.status.cells
+    if workload is None or workload.ended_at is None or reading is None or reading.agent is None or cells is None:
+        return False
+    settled = reading.agent.heartbeat is not None and reading.agent.heartbeat > workload.ended_at
+    busy = any(c.state in ("Produced", "Uploading") for c in reading.agent.cells.values())
+    uploaded = sum(c.state == "Uploaded" for c in reading.agent.cells.values())
+    return settled and not busy and not cells.in_flight and uploaded <= (cells.verified or 0)
+
+
 def _failure(scope: Scope) -> str | None:
     workload = scope.status.workload
     if workload is None or workload.pod_id != scope.pod_id:
@@ -54,7 +68,6 @@ def _failure(scope: Scope) -> str | None:
         return workload.last_error or "failed"
     cells = scope.status.cells
     done = workload.state is WorkloadState.SUCCEEDED
-    # only cells that nothing works on any more: a pending upload is not a failure
-    if done and cells is not None and cells.declared and cells.verified != cells.declared and not cells.in_flight:
+    if done and cells is not None and cells.declared and cells.verified != cells.declared and _idle(scope):
         return f"it succeeded, but only {cells.summary} cells are on the Hub (CellsNotProduced)"
     return None

@@ -49,7 +49,7 @@ def ask(scope: Scope, reason: GateReason, *, act: GateAct | None = None) -> Step
         return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}", stalled=True)
     assert isinstance(verdict, Undecided)
     scope.condition("ArtifactsSafe", None, verdict.reason, verdict.why)
-    return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}; the pod bills {scope.price}")
+    return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}")
 
 
 def question(scope: Scope, reason: GateReason, act: GateAct | None) -> GateQuestion:
