@@ -32,4 +32,6 @@ def adopt(
         typer.echo(f"set on GpuPod {name}")
         return
     kube.create_pod(name, {"adopt": {"podId": pod_id}, **({"paused": True} if paused else {})})
-    typer.echo(f"GpuPod {name} created{' (paused)' if paused else ''}; deleting it ends the pod (deletionPolicy Terminate)")
+    typer.echo(
+        f"GpuPod {name} created{' (paused)' if paused else ''}; deleting it ends the pod (deletionPolicy Terminate)"
+    )

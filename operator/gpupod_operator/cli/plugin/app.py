@@ -7,8 +7,8 @@ import sys
 from collections.abc import Sequence
 from typing import Annotated
 
-import click
 import typer
+from pydantic import ValidationError
 
 from gpupod_operator import __version__
 from gpupod_operator.cli.plugin import adopting, asking, auditing, cells, conf, receipts, session, why
@@ -17,6 +17,7 @@ from gpupod_operator.cli.plugin.kube import Kube
 
 GLOBAL_FLAGS = {"-n": "--namespace", "--namespace": "--namespace", "--context": "--context"}
 GLOBAL_FLAGS |= {"--kubeconfig": "--kubeconfig"}
+CELLS = {"list", "generate"}
 
 app = typer.Typer(
     name="kubectl gpupod",
@@ -69,7 +70,14 @@ def hoist(arguments: Sequence[str]) -> list[str]:
         else:
             # without a value the flag stays last, and the parser says what is missing
             flags += [GLOBAL_FLAGS[name], *(value for value in (next(words, None),) if value is not None)]
-    return [*flags, *rest]
+    return [*flags, *_with_list(rest)]
+
+
+def _with_list(words: list[str]) -> list[str]:
+    """`cells NAME` is short for `cells list NAME`; a pod named like a command needs the long form."""
+    if words[:1] == ["cells"] and len(words) > 1 and words[1] not in CELLS and not words[1].startswith("-"):
+        return ["cells", "list", *words[1:]]
+    return words
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -80,10 +88,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Failed as failure:
         typer.echo(f"kubectl gpupod: {failure}", err=True)
         sys.exit(1)
-    except click.UsageError as error:
+    except ValidationError as error:
+        what = f"{error.title}: {error.error_count()} fields that this version cannot read"
+        typer.echo(f"kubectl gpupod: {what}; is the plugin older than the operator?", err=True)
+        sys.exit(1)
+    except typer.TyperException as error:
         typer.echo(f"kubectl gpupod: {error.format_message()}", err=True)
-        sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
+        sys.exit(error.exit_code)
+    except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
         # `| head` has read enough; without this the interpreter complains once more at its end

@@ -111,7 +111,9 @@ class Kube:
     def secret(self, name: str, namespace: str | None = None) -> dict[str, bytes]:
         """The Secret's data, decoded. The caller shows none of it."""
         where = namespace or self.namespace
-        found = self._call(lambda: self._core("Secret").get(name=name, namespace=where, **LIMIT), f"Secret {where}/{name}")
+        found = self._call(
+            lambda: self._core("Secret").get(name=name, namespace=where, **LIMIT), f"Secret {where}/{name}"
+        )
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
 
     def instance_id(self) -> str:

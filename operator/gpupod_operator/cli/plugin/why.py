@@ -44,7 +44,9 @@ def explain(name: str, generation: int, status: GpuPodStatus, now: datetime) -> 
         lines.append("  is the operator running? kubectl -n gpupod-system get deployment gpupod-operator")
         return lines
     if status.observed_generation != generation:
-        lines.append(f"  (of generation {status.observed_generation}; your last change, {generation}, is not acted on yet)")
+        lines.append(
+            f"  (of generation {status.observed_generation}; your last change, {generation}, is not acted on yet)"
+        )
     lines.append(f"  {status.message or ''}".rstrip())
     blocked = next((c for c in status.conditions if c.type == "Stalled" and c.status is ConditionStatus.TRUE), None)
     if blocked is not None:
@@ -85,7 +87,10 @@ def _facts(status: GpuPodStatus, now: datetime) -> Iterator[tuple[str, str]]:
         yield "cells", f"{status.cells.verified or 0} of {status.cells.declared} verified"
     episode = status.episode
     if episode is not None and episode.kind is not None:
-        yield "fault", f"{episode.kind}, first seen {distance(episode.first_seen, now)}, {episode.observations or 0} times"
+        yield (
+            "fault",
+            f"{episode.kind}, first seen {distance(episode.first_seen, now)}, {episode.observations or 0} times",
+        )
     migration = status.migration
     if migration is not None and migration.step is not None:
         yield "migration", f"{migration.step} off pod {migration.from_ or '?'} ({migration.reason or 'no reason'})"
