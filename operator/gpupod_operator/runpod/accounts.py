@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import aiohttp
@@ -19,9 +20,9 @@ from gpupod_operator.runpod.observer import AccountObserver
 from gpupod_operator.runpod.requests import RUNPOD, CallObserver, runpod_session
 
 # A key without the scope may be given it later; until then its fingerprint stands in.
-UNVERIFIED_SECONDS = 600.0
+UNVERIFIED_FOR = timedelta(minutes=10)
 # A refused key is asked about again after this: every object that names it would ask at each of its passes.
-REFUSED_SECONDS = 30.0
+REFUSED_FOR = timedelta(seconds=30)
 
 _T = TypeVar("_T")
 
@@ -49,11 +50,11 @@ class _Shared:
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of a key. `until` is when to ask again (loop seconds), None: never."""
+    """What is known of a key. `until` is when to ask again, None: never."""
 
     account: Account | None = None
     refusal: ProviderError | None = None
-    until: float | None = None
+    until: datetime | None = None
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -92,7 +93,7 @@ class Accounts:
         current = key.current()
         entry = self._entries.setdefault(current.fingerprint, _Entry())
         async with entry.lock:
-            if entry.until is not None and _now() >= entry.until:
+            if entry.until is not None and self._clock.now() >= entry.until:
                 entry.refusal = entry.until = None
                 entry.account = await self._ask_again(current, entry)
             if entry.refusal is not None:
@@ -122,7 +123,7 @@ class Accounts:
         except ProviderError as error:
             if error.failure is Failure.UNAUTHORIZED:
                 return None
-            entry.until = _now() + UNVERIFIED_SECONDS
+            entry.until = self._clock.now() + UNVERIFIED_FOR
             return entry.account
 
     async def _identify(self, key: ApiKey, entry: _Entry) -> Account:
@@ -132,7 +133,7 @@ class Accounts:
             identity = await self._client(key, governor).account()
         except ProviderError as error:
             if error.failure is Failure.UNAUTHORIZED:
-                entry.refusal, entry.until = error, _now() + REFUSED_SECONDS
+                entry.refusal, entry.until = error, self._clock.now() + REFUSED_FOR
             raise
         shared = self._shared.get(identity.id)
         if shared is None:
@@ -140,7 +141,7 @@ class Accounts:
         client = self._client(key, shared.governor)
         shared.readers.prefer(key.fingerprint, client)
         if not identity.verified:
-            entry.until = _now() + UNVERIFIED_SECONDS
+            entry.until = self._clock.now() + UNVERIFIED_FOR
         return Account(identity, client, shared.observer, shared.governor)
 
     def _share(self, identity: AccountIdentity, governor: Governor) -> _Shared:
@@ -211,7 +212,3 @@ def _again(error: ProviderError) -> ProviderError:
         request_id=error.request_id,
         retry_after=error.retry_after,
     )
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

@@ -25,14 +25,16 @@ from gpupod_operator.core.provider import (
 from gpupod_operator.ports import GpuProvider, ProviderError
 from gpupod_operator.runpod import calls
 from gpupod_operator.runpod.bodies import ActionBody, create_body, patch_body
+from gpupod_operator.runpod.catalog import offer_of, volume_of
 from gpupod_operator.runpod.errors import IncompleteAnswer, Unsupported, malformed
 from gpupod_operator.runpod.event_stream import read_log
 from gpupod_operator.runpod.governor import Governor
 from gpupod_operator.runpod.keys import KeySource
-from gpupod_operator.runpod.models import NONCE, OWNER, Malformed, offer_of, pod_of, volume_of
+from gpupod_operator.runpod.models import NONCE, OWNER, pod_of
 from gpupod_operator.runpod.pages import read_pages
 from gpupod_operator.runpod.redaction import redact
 from gpupod_operator.runpod.requests import RUNPOD, TIMEOUT, CallObserver, Reply, RunPodRequests
+from gpupod_operator.runpod.tolerance import Malformed
 
 # The past of a log comes at once; a line after this silence is a new one, and waiting for new ones would never end.
 LOG_QUIET_SECONDS, LOG_SECONDS = 1.0, 5.0
@@ -212,8 +214,9 @@ def _formed(build: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     try:
         return build()
     except ValidationError as error:
-        where = ", ".join(".".join(map(str, problem["loc"])) for problem in error.errors(include_input=False))
-        raise ProviderError(Failure.INVALID, f"the request cannot be formed: {where}") from None
+        problems = error.errors(include_input=False, include_url=False, include_context=False)
+        what = "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in problems)
+        raise ProviderError(Failure.INVALID, f"the request cannot be formed: {what}") from None
 
 
 def _segment(text: str) -> str:

@@ -60,7 +60,7 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncGenerator[str, None]:
 def _system_line(data: str) -> str | None:
     try:
         event = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(event, dict) or event.get("source", "system") != "system":
         return None

@@ -149,33 +149,28 @@ class AccountObserver:
         return inventory
 
     async def _unexplained(self, doubts: Doubt) -> str | None:
-        """None when the loss is real: it is the recorded account that was listed, and no lost pod answers a GET."""
+        """None when the loss is real: it is the recorded account that was listed, and lost pods agree to a GET."""
         try:
             who = await self._reader.account()
             if self._identity.verified and who.verified and who.id != self._identity.id:
                 return f"the key belongs to account {who.id} and not to {self._identity.id}"
-            spoken = who.verified
             for pod_id in doubts.lost[:MOST_WITNESSES]:
-                gone = await self._is_gone(pod_id)
-                if gone is False:
+                if await self._contradicts(pod_id):
                     return f"pod {pod_id} still answers"
-                spoken = spoken or gone is True
         except ProviderError as error:
             return f"it cannot be explained now ({error.detail})"
-        return None if spoken else "nothing explains it"
+        return None
 
-    async def _is_gone(self, pod_id: str) -> bool | None:
-        """None: a pod so young that lists may lack it says nothing."""
+    async def _contradicts(self, pod_id: str) -> bool:
+        """Whether a pod lives that the list lacks. One so young that lists may lack it does not contradict."""
         try:
             pod = await self._reader.get_pod(pod_id)
         except ProviderError as error:
             if error.failure is Failure.NOT_FOUND:
-                return True
+                return False
             raise
-        if not pod.live:
-            return True
         young = pod.created_at is not None and self._clock.now() - pod.created_at < LIST_LAG
-        return None if young else False
+        return pod.live and not young
 
     def _take(self, inventory: Inventory, change: Change) -> Inventory:
         if (inventory.state, inventory.reason) != (self._inventory.state, self._inventory.reason):

@@ -34,7 +34,7 @@ def read_problem(body: bytes, content_type: str) -> Problem | Foreign:
     text = body.decode("utf-8", "replace")
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         kind = content_type.partition(";")[0].strip() or "no content type"
         return Foreign(f"the answer is not JSON ({kind})", means_ban(text))
     if not isinstance(document, dict):
