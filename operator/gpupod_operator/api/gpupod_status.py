@@ -51,6 +51,8 @@ class EndpointStatus(ApiModel):
     since: Time | None = None
     pod_id: str | None = None
     started_at: Time | None = None
+    lost: bool | None = None
+    """The API shows no mapping and enough probes of this endpoint failed: no row is rendered, it is still probed."""
 
 
 class ProbeStatus(ApiModel):

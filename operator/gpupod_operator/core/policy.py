@@ -25,6 +25,8 @@ class Policy:
     backoff_max: timedelta = timedelta(minutes=10)
     unreachable_alert: timedelta = timedelta(hours=1)
     approval_ttl: timedelta = timedelta(hours=24)
+    recheck: timedelta = timedelta(seconds=60)
+    """How soon a waiting object looks again by itself."""
     image_keep: int = 3
     max_pods: int | None = None
     max_hourly_account: Decimal | None = None

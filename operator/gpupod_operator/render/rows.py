@@ -172,6 +172,9 @@ def _live_endpoint(pod: PodObject) -> tuple[tuple[str, int] | None, Verdict]:
     if shown is not None and shown.provider_status in NOT_RUNNING:
         message = f"pod {_pod_id(pod)} is {shown.provider_status}, not running"
         return None, Verdict(False, Reason.POD_NOT_RUNNING, message)
+    if endpoint is not None and endpoint.lost:
+        message = f"pod {_pod_id(pod)} shows no public port, and its last endpoint {endpoint.address} does not answer"
+        return None, Verdict(False, Reason.NO_ENDPOINT, message)
     if endpoint is None or endpoint.host is None or endpoint.port is None:
         return None, Verdict(False, Reason.NO_ENDPOINT, f"pod {_pod_id(pod)} has no public port for 22/tcp yet")
     return (endpoint.host, endpoint.port), Verdict(True, Reason.REGISTERED, "")

@@ -11,6 +11,10 @@ from gpupod_operator.api.gpupod_status import AttemptCandidate
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.provider import GpuOffer
 
+DISK_GB_MONTH = Decimal("0.10")
+"""USD per GB and month of container disk while running (RunPod's price list); a month is 730 hours."""
+HOURS_PER_MONTH = Decimal(730)
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -45,7 +49,7 @@ def choose(spec: GpuPodSpec, offers: tuple[GpuOffer, ...], *, tried: tuple[int, 
     for index, candidate, offer in resolved:
         if index in tried:
             continue
-        cap, price = price_cap(spec, candidate), list_price(candidate, offer)
+        cap, price = price_cap(spec, candidate), list_price(candidate, offer, spec.container.disk_gb)
         if cap is not None and price is not None and price > cap:
             over.append(f"{candidate.gpu_type} lists at ${price:f}/h, over the cap of ${cap:f}/h")
             continue
@@ -100,7 +104,9 @@ def price_cap(spec: GpuPodSpec, candidate: Candidate | AttemptCandidate) -> Deci
     return min(caps) if caps else None
 
 
-def list_price(candidate: Candidate, offer: GpuOffer) -> Decimal | None:
-    """Catalog price for the whole pod without container disk; the answer's own price is checked again."""
+def list_price(candidate: Candidate, offer: GpuOffer, disk_gb: int) -> Decimal | None:
+    """Catalog price for the whole pod with its container disk; the answer's own price is checked again."""
     single = offer.price_community if candidate.cloud == "Community" else offer.price_secure
-    return single * candidate.count if single is not None else None
+    if single is None:
+        return None
+    return (single * candidate.count + DISK_GB_MONTH * disk_gb / HOURS_PER_MONTH).quantize(Decimal("0.0001"))

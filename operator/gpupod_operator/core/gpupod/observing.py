@@ -65,6 +65,8 @@ def _absent(scope: Scope, listed: ProviderPod | None) -> Step | None:
         # A pod just created may be missing from lists and answer 404 for half a minute. It is ours and it bills.
         scope.presence = Presence.FRESH
         scope.pod = scope.facts.recent_pod
+        if scope.pod is not None:
+            mirror(scope, scope.pod)
         scope.wake_in(scope.policy.observe_every)
         return None
     get = scope.facts.pod

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpupod_operator.api.gpupod_status import ProbeStatus
+from gpupod_operator.api.conditions import find_condition
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.episodes import clear_episode, is_wedged, note_fault, wedge_due
+from gpupod_operator.core.gpupod.probing import drop_row_if_lost, record_probe, visit_due
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
 from gpupod_operator.core.gpupod.starting import (
     SSH_PORT,
@@ -12,7 +13,6 @@ from gpupod_operator.core.gpupod.starting import (
     follow_endpoint,
     past_start_budget,
 )
-from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import Need
 from gpupod_operator.core.provider import PortMapping, ProviderPod, ProviderState
 from gpupod_operator.core.shell import ShellReading, SshClass
@@ -65,7 +65,7 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
             return Ask(frozenset({Need.SHELL}))
         reading = scope.facts.shell
         if reading is not None and reading.ssh is SshClass.OK and scope.target() is not None:
-            _record_probe(scope, reading)
+            record_probe(scope, reading)
             scope.condition(
                 "Reachable",
                 True,
@@ -76,7 +76,8 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
             scope.wake_in(scope.policy.observe_every)
             return None
         if reading is not None:
-            _record_probe(scope, reading)
+            record_probe(scope, reading)
+            drop_row_if_lost(scope)
     if kind is Reason.NEVER_PUBLISHED and not attempt.ever_ready:
         began = boot_began(scope)
         if scope.now - began <= scope.spec.health.start_timeout:
@@ -105,23 +106,12 @@ def _mapped(scope: Scope, pod: ProviderPod, mapping: PortMapping) -> Step | None
     if visit_due(scope):
         return Ask(frozenset({Need.SHELL}))
     assert reading is not None
-    _record_probe(scope, reading)
+    record_probe(scope, reading)
     if reading.ssh is SshClass.OK or (level == "Tcp" and reading.tcp_open) or level == "Mapping":
         _reached(scope, pod, f"{level} at {mapping.ip}:{mapping.public}")
         scope.wake_in(scope.policy.visit_every)
         return None
     return _not_answering(scope, pod, reading)
-
-
-def visit_due(scope: Scope) -> bool:
-    """No reading of this pod and endpoint, or it is older than the visiting interval."""
-    reading = scope.facts.shell
-    if scope.facts.visited_now:
-        return reading is None
-    if reading is None:
-        return True
-    every = scope.policy.visit_every if reading.ssh is SshClass.OK else scope.policy.observe_every
-    return scope.now - reading.at >= every
 
 
 def _reached(scope: Scope, pod: ProviderPod, how: str) -> None:
@@ -185,6 +175,14 @@ def _held(scope: Scope, reason: Reason, message: str) -> Step:
 
 def _unreachable(scope: Scope, pod: ProviderPod, kind: Reason, words: str) -> Step | None:
     due = wedge_due(scope)
+    episode = scope.status.episode
+    if episode is not None and (episode.observations or 0) < scope.spec.health.confirmations and _was_reachable(scope):
+        # one look without a runtime is nothing: the host's daemon is asked with a timeout of two seconds
+        before = find_condition(scope.before.conditions, "Reachable")
+        assert before is not None
+        scope.condition("Reachable", True, Reason(before.reason), before.message)
+        scope.wake_in(scope.policy.observe_every)
+        return Wait(kind, f"{words} in {episode.observations} of {scope.spec.health.confirmations} looks", steady=True)
     scope.condition("Reachable", False, kind, words)
     if is_wedged(scope):
         episode = scope.status.episode
@@ -210,6 +208,11 @@ def _unreachable(scope: Scope, pod: ProviderPod, kind: Reason, words: str) -> St
     )
 
 
+def _was_reachable(scope: Scope) -> bool:
+    before = find_condition(scope.before.conditions, "Reachable")
+    return before is not None and before.status == "True"
+
+
 def _words(kind: Reason, pod: ProviderPod) -> str:
     return {
         Reason.PORT_NOT_DECLARED: f"pod {pod.id} does not declare 22/tcp",
@@ -217,38 +220,3 @@ def _words(kind: Reason, pod: ProviderPod) -> str:
         Reason.PORT_LOST: f"pod {pod.id} had a public port and lost it",
         Reason.NEVER_PUBLISHED: f"pod {pod.id} never published a port",
     }[kind]
-
-
-def _record_probe(scope: Scope, reading: ShellReading) -> None:
-    """Class and message of the newest visit; `since` moves only when contact is lost or found again."""
-    before = scope.status.probe
-    had = before is not None and before.class_ == SshClass.OK
-    has = reading.ssh is SshClass.OK
-    flipped = before is None or had != has
-    failures = (
-        0 if has else min(((before.failures or 0) if before is not None else 0) + int(scope.facts.visited_now), 3)
-    )
-    scope.put(
-        probe=ProbeStatus(
-            class_=str(reading.ssh),
-            message=None if has else reading.message[:512],
-            failures=failures,
-            since=scope.now if flipped or before is None else before.since,
-        )
-    )
-    if has:
-        attempt = scope.status.attempt
-        if attempt is not None and not attempt.contacted:
-            scope.put_attempt(contacted=True)
-        endpoint = scope.status.endpoint
-        if endpoint is not None and endpoint.host_key is None and reading.host_key is not None:
-            scope.put(endpoint=endpoint.model_copy(update={"host_key": reading.host_key}))
-
-
-def row_is_lost(scope: Scope) -> bool:
-    """An unmapped pod's row goes only after `confirmations` failed probes of its last endpoint."""
-    probe = scope.status.probe
-    return probe is not None and (probe.failures or 0) >= scope.spec.health.confirmations
-
-
-__all__ = ["Known", "check_reachable", "row_is_lost", "visit_due", "wants_ssh_port"]

@@ -13,7 +13,7 @@ from gpupod_operator.api.gpupod_status import (
     Refusal,
     WorkloadState,
 )
-from gpupod_operator.core.gpupod.creating import backoff_delay
+from gpupod_operator.core.gpupod.backoff import backoff_delay
 from gpupod_operator.core.plan import (
     Action,
     CaptureLogs,
@@ -52,7 +52,8 @@ def settle_call(
     if isinstance(action, CreatePod):
         return _created(status, answer, now, policy, account)
     if isinstance(action, DeletePod) and action.ghost:
-        return Settled(status, None if answer.failure is None else 5.0, _words("delete of a ghost", answer))
+        # not before the next list: the one at hand still shows it
+        return Settled(status, policy.observe_every.total_seconds(), _words("delete of a ghost", answer))
     if isinstance(action, DeletePod):
         # whatever DELETE answered, gone is proven by observation only; the intent stands
         return Settled(status, _pause(answer, 1.0), _words("delete", answer))
@@ -109,7 +110,7 @@ def _created(
     )
     update: dict[str, object] = {
         "intent": AttemptIntent.NONE,
-        "intent_time": None,
+        # the time of the last try stays: `reconcile-at` is compared with it
         "refusals": (*(attempt.refusals or ()), refusal)[-16:],
     }
     if answer.failure is Failure.INSUFFICIENT_BALANCE:

@@ -90,6 +90,7 @@ def past_start_budget(scope: Scope, pod: ProviderPod) -> Step:
     error = image_error(lines)
     if error is not None:
         scope.condition("Reachable", False, Reason.IMAGE_ERROR, error)
+        clear_episode(scope)
         return Wait(
             Reason.IMAGE_ERROR,
             f"pod {pod.id} cannot start its image ({error[:200]}): another host would only burn money. Correct "
@@ -186,6 +187,8 @@ def follow_endpoint(scope: Scope) -> PortMapping | None:
         return None
     same_start = before is not None and before.pod_id == pod.id and before.started_at == pod.started_at
     if same_start and before is not None and before.host == mapping.ip and before.port == mapping.public:
+        if before.lost:
+            scope.put(endpoint=before.model_copy(update={"lost": None}))
         return mapping
     scope.put(
         endpoint=EndpointStatus(

@@ -11,7 +11,7 @@ from gpupod_operator.api.policies import PodState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateAct, GateReason
 from gpupod_operator.core.gpupod import permission
-from gpupod_operator.core.gpupod.creating import backoff_delay, jittered
+from gpupod_operator.core.gpupod.backoff import backoff_delay, jittered
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.episodes import clear_episode
 from gpupod_operator.core.gpupod.scope import Act, Presence, Scope, Step, Wait

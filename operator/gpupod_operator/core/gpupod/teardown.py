@@ -7,7 +7,7 @@ from gpupod_operator.api.policies import DeletionPolicy
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import permission
-from gpupod_operator.core.gpupod.creating import settle_unknown_create
+from gpupod_operator.core.gpupod.claiming import settle_unknown_create
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.migration import delete, delete_again_after
 from gpupod_operator.core.gpupod.scope import Presence, Release, Scope, Step, Wait
