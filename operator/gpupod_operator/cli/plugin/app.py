@@ -93,7 +93,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typer.echo(f"kubectl gpupod: {what}; is the plugin older than the operator?", err=True)
         sys.exit(1)
     except typer.TyperException as error:
-        typer.echo(f"kubectl gpupod: {error.format_message()}", err=True)
+        if error.format_message():  # else it was the help, which is printed already
+            typer.echo(f"kubectl gpupod: {error.format_message()}", err=True)
         sys.exit(error.exit_code)
     except (typer.Abort, KeyboardInterrupt):
         sys.exit(130)

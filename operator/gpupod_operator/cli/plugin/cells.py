@@ -14,7 +14,6 @@ from gpupod_operator.cli.plugin.kube import Kube
 from gpupod_operator.cli.plugin.screen import show_table
 from gpupod_operator.cli.plugin.words import size
 
-
 app = typer.Typer(no_args_is_help=True, help="The cells of a pod, or SweepCells for a grid.")
 
 
