@@ -102,18 +102,29 @@ class ClusterClient:
             return None
 
     async def apply_config(
-        self, namespace: str, name: str, data: Mapping[str, str], *, labels: Mapping[str, str]
+        self,
+        namespace: str,
+        name: str,
+        data: Mapping[str, str],
+        *,
+        labels: Mapping[str, str],
+        owner: Mapping[str, Any] | None = None,
     ) -> None:
-        """Make the ConfigMap hold exactly `data`: keys that somebody else put in are removed."""
+        """Make the ConfigMap hold exactly `data`: keys that somebody else put in are removed.
+
+        With `owner` (an ownerReference) the garbage collector takes it away after its owner.
+        """
         path = resources.core("configmaps", namespace, name)
-        live = await self._apply(path, _named("ConfigMap", namespace, name, labels) | {"data": dict(data)})
+        body = _named("ConfigMap", namespace, name, labels) | {"data": dict(data)}
+        if owner is not None:
+            body["metadata"] = body["metadata"] | {"ownerReferences": [dict(owner)]}
+        live = await self._apply(path, body)
         # server-side apply leaves the keys of other managers where they are
         strange = [key for key in live.get("data") or {} if key not in data]
         if strange or live.get("binaryData"):
             version = live["metadata"]["resourceVersion"]
-            body: dict[str, Any] = {"metadata": {"resourceVersion": version}, "binaryData": None}
-            body["data"] = dict.fromkeys(strange)
-            await self._write("PATCH", path, body=body, content_type=MERGE_PATCH)
+            pruned = {"metadata": {"resourceVersion": version}, "binaryData": None, "data": dict.fromkeys(strange)}
+            await self._write("PATCH", path, body=pruned, content_type=MERGE_PATCH)
 
     async def delete_config(self, namespace: str, name: str) -> None:
         """Delete; nothing to do when it is gone already."""

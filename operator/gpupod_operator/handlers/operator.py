@@ -38,7 +38,7 @@ CRDS = ("gpupods.gpupod.dev", "sweepcells.gpupod.dev")
 
 
 CONNECT_SECONDS = 5.0
-"""Three SYNs (at 0, 1 and 3 s) go out in this time; a host that answers none of them is a fact to act on, not to wait on."""
+"""Three SYNs (at 0, 1 and 3 s) go out in this time; a host that answers none of them is a fact to act on."""
 
 
 class StartError(Exception):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gpupod_operator.api.names import API_VERSION, GPUPOD_KIND
 from gpupod_operator.core.plan import CaptureLogs
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable, Cluster
 from gpupod_operator.runtime.logs import redact
@@ -27,7 +28,7 @@ async def save_logs(
     history = ((raw.get("status") or {}).get("history")) or []
     old = [entry["logs"] for entry in history if entry.get("logs")]
     try:
-        await cluster.apply_config(namespace, target, data, labels=LABELS)
+        await cluster.apply_config(namespace, target, data, labels=LABELS, owner=owner_of(raw))
     except (ApiForbidden, ApiInvalid, ApiUnavailable, ApiConflict, ApiNotFound):
         return None
     for surplus in old[: max(0, len(old) - (keep - 1))]:
@@ -41,6 +42,16 @@ async def _drop(cluster: Cluster, namespace: str, name: str) -> None:
         await cluster.delete_config(namespace, name)
     except (ApiForbidden, ApiInvalid, ApiUnavailable, ApiConflict, ApiNotFound):
         return
+
+
+def owner_of(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The GpuPod as an ownerReference."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": GPUPOD_KIND,
+        "name": raw["metadata"]["name"],
+        "uid": raw["metadata"]["uid"],
+    }
 
 
 def config_name(pod: str, attempt: str) -> str:

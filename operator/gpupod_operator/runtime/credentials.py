@@ -81,11 +81,9 @@ class Credentials:
                 env[entry.name] = (await self._value(namespace, ref, f"variable {entry.name}")).decode()
         return env
 
-    async def hub_token(self, namespace: str, uid: str, spec: SweepCellSpec) -> str | None:
-        """The cell's Hub token, None where the repository needs none to be read. Raises SecretProblem."""
+    async def hub_token(self, namespace: str, uid: str, spec: SweepCellSpec) -> str:
+        """The cell's Hub token. Raises SecretProblem."""
         ref = spec.destination.token_secret_ref
-        if ref is None:
-            return None
         return (await self._value(namespace, ref, "Hub token", uid, f"hub-{ref.name}-{ref.key}")).decode().strip()
 
     async def forget(self, uid: str) -> None:

@@ -232,7 +232,7 @@ class Gatherer:
 
 
 def _agent_of(facts: Facts, status: GpuPodStatus) -> AgentReading | None:
-    """The agent of this pass's visit, if its state file is of the recorded pod (a network volume may carry another's)."""
+    """The agent of this pass's visit, if its state file is of the recorded pod (a volume may carry another's)."""
     agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
     recorded = status.attempt.pod_id if status.attempt is not None else None
     return agent if agent is not None and agent.pod_id == recorded else None

@@ -127,11 +127,12 @@ def show(report: Report, story: Story, console: Console) -> None:
     line()
     line("[bold]Report[/bold]" if not report.problems else "[bold red]Report[/bold red]")
     line(
-        f"  cells      {report.verified} of {report.cells} verified byte for byte on the Hub, in {report.commits} commits"
+        f"  cells      {report.verified} of {report.cells} verified byte for byte on the Hub, "
+        f"in {report.commits} commits"
     )
     line(
-        f"             {len(report.rerun)} in flight at the wedge and re-run ({', '.join(report.rerun) or 'none'}), of them "
-        f"{len(report.finished_not_uploaded)} finished but not uploaded; {len(report.lost)} lost"
+        f"             {len(report.rerun)} in flight at the wedge and re-run ({', '.join(report.rerun) or 'none'}), "
+        f"of them {len(report.finished_not_uploaded)} finished but not uploaded; {len(report.lost)} lost"
     )
     line(
         f"  money      ${report.billed:.4f} billed in all, ${report.leaked:.4f} leaked (each second billed as a minute)"
@@ -147,8 +148,9 @@ def show(report: Report, story: Story, console: Console) -> None:
     )
     receipt = story.receipt or {}
     line(
-        f"  receipt    pod {receipt.get('podId')}, {receipt.get('reason')} at {receipt.get('at')}: {receipt.get('verified')} "
-        f"verified, {len(receipt.get('rerun') or [])} to re-run, digest {(receipt.get('digest') or '')[:16]}"
+        f"  receipt    pod {receipt.get('podId')}, {receipt.get('reason')} at {receipt.get('at')}: "
+        f"{receipt.get('verified')} verified, {len(receipt.get('rerun') or [])} to re-run, "
+        f"digest {(receipt.get('digest') or '')[:16]}"
     )
     line(f"  ssh        {story.login}")
     line("  pods.conf  as rendered for the new pod (workload.onSuccess has stopped it since):")
