@@ -51,6 +51,18 @@ def test_a_rewrite_in_place_is_read_again(tmp_path: Path):
     assert source.current().value == "rpa_FIRSTKEY99999"
 
 
+def test_a_replacement_of_the_same_length_and_time_is_read_again(tmp_path: Path):
+    path, fresh = tmp_path / "key", tmp_path / "next"
+    path.write_bytes(b"rpa_FIRSTKEY12345\n")
+    fresh.write_bytes(b"rpa_FIRSTKEY99999\n")
+    for file in (path, fresh):
+        os.utime(file, ns=(1, 1))
+    source = KeySource.from_file(path)
+    assert source.current().value == "rpa_FIRSTKEY12345"
+    fresh.rename(path)
+    assert source.current().value == "rpa_FIRSTKEY99999"
+
+
 def test_a_vanished_file_leaves_the_last_key_and_says_so(tmp_path: Path):
     path = tmp_path / "key"
     path.write_bytes(FIRST)

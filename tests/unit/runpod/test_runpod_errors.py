@@ -125,6 +125,7 @@ def test_the_api_s_own_refusals(kind: CallKind, status: int, detail: str, failur
         (MUTATE, 502, BAD_GATEWAY, Failure.AMBIGUOUS),
         (RELEASE, 502, BAD_GATEWAY, Failure.AMBIGUOUS),
         (CREATE, 524, BAD_GATEWAY, Failure.AMBIGUOUS),
+        (CREATE, 500, BANNED_PAGE, Failure.AMBIGUOUS),
         (CREATE, 201, b'{"id": "', Failure.AMBIGUOUS),
         (READ, 200, b"<html>maintenance</html>", Failure.UNAVAILABLE),
         (CREATE, 302, b"", Failure.AMBIGUOUS),
