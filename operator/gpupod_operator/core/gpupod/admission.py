@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpupod_operator.api.gpupod_status import AccountStatus
+from gpupod_operator.api.gpupod_status import AccountStatus, AttemptIntent
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.supported import unsupported
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
@@ -47,13 +47,22 @@ def check_account(scope: Scope) -> Step | None:
         return Wait(reason, account.why, stalled=reason is not Reason.OBSERVATION_FAILED)
     recorded = scope.status.account
     identity = account.value
-    if recorded is not None and recorded.id is not None and recorded.id != identity.id and scope.pod_id is not None:
+    if recorded is not None and recorded.id is not None and recorded.id != identity.id and bound(scope):
+        scope.condition(
+            "ProviderObserved", False, Reason.ACCOUNT_MISMATCH, f"the key belongs to account {identity.id}"
+        )
         return Wait(
             Reason.ACCOUNT_MISMATCH,
-            f"pod {scope.pod_id} was created under account {recorded.id}, but the key in spec.account belongs to "
+            f"pod {scope.pod_id or '(its create is not settled)'} was created under account {recorded.id}, but the key in spec.account belongs to "
             f"{identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded account",
             stalled=True,
         )
-    if recorded is None or scope.pod_id is None or recorded.key_fingerprint != identity.key_fingerprint:
+    if recorded is None or not bound(scope) or recorded.key_fingerprint != identity.key_fingerprint:
         scope.put(account=AccountStatus(id=identity.id, key_fingerprint=identity.key_fingerprint))
     return None
+
+
+def bound(scope: Scope) -> bool:
+    """A pod, or a create whose outcome is open, ties the object to the account that is recorded."""
+    attempt = scope.status.attempt
+    return attempt is not None and (attempt.pod_id is not None or attempt.intent is AttemptIntent.CREATE)

@@ -84,4 +84,4 @@ def adopt(scope: Scope) -> Step | None:
         ),
         spent_adoptions=(*(scope.status.spent_adoptions or ()), wanted)[-10:],
     )
-    return Wait(Reason.TAKEN_OVER, f"pod {wanted} is adopted", until=scope.now)
+    return Wait(Reason.TAKEN_OVER, f"pod {wanted} is adopted", until=scope.now, at_once=True)

@@ -50,7 +50,9 @@ def decide(scope: Scope) -> Plan:
     status = conclude(scope, step)
     wake = min(scope.wakes) if scope.wakes else None
     if isinstance(step, Wait):
-        due = max(step.until - scope.now, timedelta(0)) if step.until is not None else None
+        due = step.until - scope.now + timedelta(milliseconds=10) if step.until is not None else None
+        if due is not None and due <= timedelta(0) and not step.at_once:
+            due = None  # a deadline that passed without a change is no reason to look again and again at once
         # what unblocks a wait (a Secret, a network volume, the catalog) is not watched: look again within a minute
         again = None if step.steady else scope.policy.recheck
         wake = min((w for w in (wake, due, again) if w is not None), default=None)
@@ -71,7 +73,7 @@ def _chain(scope: Scope) -> Step | None:
         return first
     if first is not None:
         scope.presence = Presence.NONE if scope.pod_id is None else Presence.UNKNOWN
-        return first if not _nothing_to_end(scope) else Release("no pod was ever created")
+        return first if not _nothing_to_end(scope) else Release("no pod of this object exists")
     seen = observe(scope)
     if seen is not None:
         return seen
@@ -92,8 +94,10 @@ def _chain(scope: Scope) -> Step | None:
 
 
 def _nothing_to_end(scope: Scope) -> bool:
-    """Deleting, and no create was ever even intended: a broken key must not hold the object."""
-    return scope.identity.deleting and scope.before.attempt is None
+    """Deleting, no pod on record and no create under way: a broken key must not hold the object."""
+    attempt = scope.before.attempt
+    idle = attempt is None or (attempt.pod_id is None and attempt.intent in (None, AttemptIntent.NONE))
+    return scope.identity.deleting and idle
 
 
 def _only_watch(scope: Scope) -> Step | None:

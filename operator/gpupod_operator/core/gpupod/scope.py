@@ -115,6 +115,8 @@ class Wait:
     message: str
     until: datetime | None = None
     stalled: bool = False
+    at_once: bool = False
+    """Something was recorded: look again without waiting."""
     steady: bool = False
     """Nothing is being worked towards: neither Reconciling nor Stalled."""
 

@@ -7,6 +7,7 @@ from gpupod_operator.api.policies import DeletionPolicy
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import permission
+from gpupod_operator.core.gpupod.admission import bound
 from gpupod_operator.core.gpupod.claiming import settle_unknown_create
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.migration import delete, delete_again_after
@@ -17,10 +18,11 @@ from gpupod_operator.core.provider import ProviderState
 
 def tear_down(scope: Scope) -> Step:
     """One step towards no pod. Never times out: a finalizer that cannot go says what holds it and what it costs."""
-    if scope.spec.paused and scope.pod_id is not None:
+    if scope.spec.paused and bound(scope):
+        pod = f"pod {scope.pod_id}" if scope.pod_id is not None else "a pod whose create is not settled"
         return Wait(
             Reason.PAUSED,
-            f"the object is deleted and paused: pod {scope.pod_id} stays and bills {scope.price}. Set spec.paused to "
+            f"the object is deleted and paused: {pod} stays and bills {scope.price}. Set spec.paused to "
             f"false to let the deletion go on",
             stalled=True,
         )
