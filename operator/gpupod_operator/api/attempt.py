@@ -78,6 +78,8 @@ class Attempt(ApiModel):
     """Of the agent's input as last written: which cells, from where, to where."""
     drained: bool | None = None
     """The workload was ended by a drain whose intent still stands."""
+    resumed: bool | None = None
+    """The resume annotation that names this pod was acted on: it starts the pod once."""
     logs: str | None = None
     """Name of the ConfigMap with this attempt's captured logs."""
     unknown_since: Time | None = None

@@ -24,7 +24,7 @@ from gpupod_operator.core.gpupod.drift import check_drift
 from gpupod_operator.core.gpupod.identity import reconcile_identity
 from gpupod_operator.core.gpupod.observing import observe
 from gpupod_operator.core.gpupod.reachability import check_reachable
-from gpupod_operator.core.gpupod.rounds import remember_undone
+from gpupod_operator.core.gpupod.rounds import UNDONE, remember_undone
 from gpupod_operator.core.gpupod.running import keep_running, undo
 from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Release, Scope, Step, Wait
 from gpupod_operator.core.gpupod.spend import checkpoint
@@ -43,6 +43,7 @@ def decide(scope: Scope) -> Plan:
     if scope.facts.cells_summary is not None and scope.facts.cells_summary != scope.before.cells:
         scope.put(cells=scope.facts.cells_summary)
     _sight_approval(scope)
+    stopping.forget_resume(scope)
     step = _chain(scope)
     if isinstance(step, Ask):
         return Plan(status=scope.before, needs=step.needs)
@@ -174,9 +175,10 @@ def _gone(scope: Scope) -> Step | None:
         return None
     gone_id = attempt.pod_id
     ordered = attempt.intent is AttemptIntent.DELETE
-    migration.retire(scope, "Deleted" if ordered else "TerminatedOutside")
     receipt = scope.status.receipt
-    if ordered and receipt is not None and receipt.reason == GateReason.UNDO and receipt.pod_id == gone_id:
+    undone = ordered and receipt is not None and receipt.reason == GateReason.UNDO and receipt.pod_id == gone_id
+    migration.retire(scope, UNDONE if undone else "Deleted" if ordered else "TerminatedOutside")
+    if undone:
         remember_undone(scope, attempt)
         return None
     if ordered and receipt is not None and receipt.reason == GateReason.EXPIRE and receipt.pod_id == gone_id:

@@ -77,7 +77,7 @@ def move_off(scope: Scope) -> Step:
         return Wait(
             Reason.MIGRATION_BUDGET_EXHAUSTED,
             f"pod {scope.pod_id} is wedged and {count} migrations were made within remediation.window: nothing more is "
-            f"done by itself. Raise remediation.maxMigrations, or set gpupod.dev/migrate: {scope.pod_id}; it bills "
+            f"done until the window is over. Raise remediation.maxMigrations to move it sooner; it bills "
             f"{scope.price}",
             stalled=True,
         )

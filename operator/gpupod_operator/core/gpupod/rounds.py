@@ -94,10 +94,16 @@ def remember_undone(scope: Scope, undone: Attempt) -> None:
     )
     scope.put_attempt(
         refusals=(*(undone.refusals or ()), refusal)[-16:],
-        backoff=undone.backoff,
+        # a create that was answered cleared the backoff: what was undone in a row makes the pauses grow all the same
+        backoff=Backoff(failures=_undone_in_a_row(scope) - 1),
         waiting_since=undone.waiting_since or scope.now,
         generation=undone.generation,
     )
+
+
+def _undone_in_a_row(scope: Scope) -> int:
+    past = scope.status.history or ()
+    return next((n for n, entry in enumerate(reversed(past)) if entry.reason != UNDONE), len(past))
 
 
 def _asked_anew(scope: Scope, attempt: Attempt) -> bool:

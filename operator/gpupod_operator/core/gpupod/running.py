@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpupod_operator.api.annotations import MIGRATE, RESUME
+from gpupod_operator.api.annotations import MIGRATE
 from gpupod_operator.api.gpupod_status import AttemptIntent, MigrationStep, Receipt
 from gpupod_operator.api.phases import WorkloadState
 from gpupod_operator.api.policies import OnSuccess, RemediationAction
@@ -12,6 +12,7 @@ from gpupod_operator.core.gpupod import migration, permission, stopping
 from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
+from gpupod_operator.core.gpupod.limits import check_limits
 from gpupod_operator.core.gpupod.reachability import check_reachable
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.gpupod.starting import bargain_problem, ended_by_itself, start_pod_up, zero_gpus
@@ -47,24 +48,60 @@ def keep_running(scope: Scope) -> Step | None:
         scope.wake_in(scope.policy.observe_every)
         return Wait(Reason.CONFIRMING_GONE, f"pod {scope.pod_id} was deleted; waiting for the proof that it is gone")
     exited = scope.presence is Presence.PRESENT and scope.pod is not None and scope.pod.state is ProviderState.EXITED
+    degraded = _zero_gpus(scope, exited=exited)
+    if degraded is not None:
+        return degraded
     if exited and _resumable(scope):
-        return stopping.start(scope)
+        return stopping.start(scope) if not _asked_to_move(scope) else _move(scope)
     if scope.pod is not None and attempt.intent is AttemptIntent.START and scope.pod.state is ProviderState.RUNNING:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, backoff=None)
     ended = ended_by_itself(scope)
     if ended is not None:
         return ended
-    asked = scope.identity.annotations.get(MIGRATE) == scope.pod_id
+    limited = check_limits(scope)
+    if limited is not None:
+        return limited
+    asked = _asked_to_move(scope)
     if asked and migration.active_step(scope) is None:
         migration.begin(scope, "a person asked for it by annotation")
     up = start_pod_up(scope)
     if up is None:
-        if zero_gpus(scope):
-            note_fault(scope, Reason.ZERO_GPU, scope.now)
         up = check_reachable(scope)
     if isinstance(up, Ask):
         return up
     return _remedy(scope, up, asked=asked)
+
+
+def _asked_to_move(scope: Scope) -> bool:
+    return scope.pod_id is not None and scope.identity.annotations.get(MIGRATE) == scope.pod_id
+
+
+def _move(scope: Scope) -> Step:
+    """A stopped pod that is to be moved: through the gate, as every migration."""
+    if migration.active_step(scope) not in migration.BEFORE_DELETE:
+        episode = scope.status.episode
+        migration.begin(scope, episode.kind if episode is not None and episode.kind else "asked for by annotation")
+    return migration.move_off(scope)
+
+
+def _zero_gpus(scope: Scope, *, exited: bool) -> Step | None:
+    """A start that gave no GPUs is a failed start: stopped at once, then a wedge whose clock need not run."""
+    episode, attempt = scope.status.episode, scope.status.attempt
+    assert attempt is not None
+    if zero_gpus(scope) and attempt.restarted:
+        note_fault(scope, Reason.ZERO_GPU, scope.now)
+        words = f"pod {scope.pod_id} was started without GPUs"
+        scope.condition("Reachable", False, Reason.ZERO_GPU, words)
+        return stopping.stop(scope, GateReason.UNDO, words, ends=False)
+    if not exited or episode is None or episode.kind != Reason.ZERO_GPU:
+        return None
+    if attempt.intent is AttemptIntent.STOP:
+        scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
+    scope.put(endpoint=None)
+    if scope.spec.remediation.action is RemediationAction.MIGRATE or _asked_to_move(scope):
+        return _move(scope)
+    stopping.record_end(scope, "it was started without GPUs")
+    return stopping.keep_ended(scope)
 
 
 def confirming_delete(scope: Scope) -> bool:
@@ -88,7 +125,7 @@ def _resumable(scope: Scope) -> bool:
     if attempt.backoff is not None and attempt.start_requested_at is not None:
         return True
     lifted = before is not None and scope.status.ended is None and before.pod_id == scope.pod_id
-    return lifted or scope.identity.annotations.get(RESUME) == scope.pod_id
+    return lifted or stopping.resume_asked(scope, attempt.pod_id or "")
 
 
 def _remedy(scope: Scope, up: Step | None, *, asked: bool) -> Step | None:

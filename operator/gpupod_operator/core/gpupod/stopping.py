@@ -23,8 +23,8 @@ from gpupod_operator.core.provider import ProviderState
 STOPPED_BY_STATE = "spec.state is Stopped"
 
 
-def stop(scope: Scope, reason: GateReason, why: str) -> Step:
-    """Through the gate to EXITED. The receipt and the intent are written before the call."""
+def stop(scope: Scope, reason: GateReason, why: str, *, ends: bool = True) -> Step:
+    """Through the gate to EXITED. Receipt, intent and (with `ends`) the end are written before the call."""
     pod = scope.pod
     if pod is not None and scope.presence is Presence.PRESENT and pod.state is ProviderState.EXITED:
         return _stopped(scope, why)
@@ -55,7 +55,8 @@ def stop(scope: Scope, reason: GateReason, why: str) -> Step:
         return handle
     scope.put(receipt=verdict)
     # an end is written with its receipt, before the call: a crash in between cannot turn it into somebody else's stop
-    record_end(scope, why)
+    if ends:
+        record_end(scope, why)
     scope.put_attempt(intent=AttemptIntent.STOP, intent_time=scope.now)
     return Act(StopPod(handle, why), Reason.STOPPING, f"stopping pod {handle.id}: {why}")
 
@@ -105,15 +106,14 @@ def keep_ended(scope: Scope) -> Step | None:
     ended = scope.status.ended
     if ended is None:
         return None
-    resumed = ended.pod_id is not None and scope.identity.annotations.get(RESUME) == ended.pod_id
+    resumed = ended.pod_id is not None and resume_asked(scope, ended.pod_id)
     if scope.spec.state is PodState.STOPPED:
         if ended.reason != STOPPED_BY_STATE:
             # from here on a change back to Running is the person's word that the end is over
             scope.put(ended=ended.model_copy(update={"reason": STOPPED_BY_STATE}))
         return None
     if ended.reason == STOPPED_BY_STATE or resumed:
-        scope.put(ended=None)
-        return None
+        return _lift(scope)
     if scope.presence in (Presence.NONE, Presence.GONE):
         return Wait(
             Reason.TERMINATED_OUTSIDE if ended.act is EndedAct.OUTSIDE else Reason.STOPPED_BY_ORDER,
@@ -130,6 +130,34 @@ def keep_ended(scope: Scope) -> Step | None:
     if _exited(scope):
         return _stopped(scope, ended.reason or "ordered")
     return steady(scope, ended.reason or "ordered")
+
+
+def _lift(scope: Scope) -> Step | None:
+    """The end is over. A stop that is still on its way is waited for: what is EXITED then was stopped by us."""
+    attempt, pod = scope.status.attempt, scope.pod
+    under_way = attempt is not None and attempt.intent is AttemptIntent.STOP and pod is not None and not _exited(scope)
+    if under_way and scope.presence is Presence.PRESENT and attempt is not None and attempt.intent_time is not None:
+        due = attempt.intent_time + max(4 * scope.policy.observe_every, timedelta(seconds=30))
+        if scope.now < due:
+            scope.wake_in(scope.policy.observe_every)
+            return Wait(Reason.STOPPING, f"pod {scope.pod_id} is stopping; it is started once it has stopped", until=due)
+        scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
+    scope.put(ended=None)
+    return None
+
+
+def resume_asked(scope: Scope, pod_id: str) -> bool:
+    """`gpupod.dev/resume` names this pod and was not acted on yet: an old annotation must not start it again."""
+    attempt = scope.status.attempt
+    spent = attempt is not None and attempt.pod_id == pod_id and bool(attempt.resumed)
+    return scope.identity.annotations.get(RESUME) == pod_id and not spent
+
+
+def forget_resume(scope: Scope) -> None:
+    """The annotation is gone or names another pod: a new one counts again."""
+    attempt = scope.status.attempt
+    if attempt is not None and attempt.resumed and scope.identity.annotations.get(RESUME) != attempt.pod_id:
+        scope.put_attempt(resumed=None)
 
 
 def _exited(scope: Scope) -> bool:
@@ -149,6 +177,7 @@ def start(scope: Scope) -> Step:
     assert attempt is not None
     if not scope.spec.spend.allow_paid:
         scope.condition("SpendAllowed", False, Reason.NO_COMPUTE_AVAILABLE, "spend.allowPaid is false")
+        scope.put(ended=scope.before.ended)  # lifted when the start is made, or the person's word would be lost
         return Wait(
             Reason.NO_COMPUTE_AVAILABLE,
             f"spend.allowPaid is false: pod {scope.pod_id} is not started. Set it to true to go on",
@@ -172,6 +201,7 @@ def start(scope: Scope) -> Step:
         intent_time=scope.now,
         start_requested_at=scope.now,
         restarted=True,
+        resumed=scope.identity.annotations.get(RESUME) == scope.pod_id or None,
         generation=scope.identity.generation,
     )
     scope.put(endpoint=None, probe=None)
