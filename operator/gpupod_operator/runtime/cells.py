@@ -33,9 +33,9 @@ from gpupod_operator.ports import (
     HubUnauthorized,
 )
 from gpupod_operator.runtime.credentials import SecretProblem
-from gpupod_operator.runtime.gather import COMMITS, abandon_reason, hub_destination
 from gpupod_operator.runtime.loop import Passed
 from gpupod_operator.runtime.slot import Slot
+from gpupod_operator.runtime.views import COMMITS, abandon_reason, hub_destination
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World

@@ -125,7 +125,7 @@ class Executor:
         for raw in self._world.store.cells_of(self._slot.key):
             spec = SweepCellSpec.model_validate(raw["spec"])
             token = await self._world.credentials.hub_token(self._namespace, raw["metadata"]["uid"], spec)
-            if token is not None and spec.upload.token_from is TokenFrom.SECRET:
+            if spec.upload.token_from is TokenFrom.SECRET:
                 tokens[raw["metadata"]["uid"]] = token
         await self._world.shell.write_cells(action.target, key, action.cells)
         await self._world.shell.install_agent(

@@ -12,24 +12,22 @@ from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.policies import Readiness
 from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
-from gpupod_operator.core.artifacts import AgentReading, HubCommit, HubDestination
+from gpupod_operator.core.artifacts import HubCommit
 from gpupod_operator.core.gate import CellFacts
 from gpupod_operator.core.gpupod.scope import Facts, SecretsReport
 from gpupod_operator.core.known import Known, Unknown
 from gpupod_operator.core.plan import Need
 from gpupod_operator.core.provider import Failure
-from gpupod_operator.core.shell import ShellReading, ShellTarget, SshClass
+from gpupod_operator.core.shell import ShellReading, SshClass
 from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable, HubError, ProviderError
 from gpupod_operator.runtime.credentials import SecretProblem
 from gpupod_operator.runtime.slot import Slot
+from gpupod_operator.runtime.views import COMMITS, abandon_reason, agent_of, hub_destination, target_of
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
 
 LISTINGS_AT_ONCE = 8
-COMMITS = 1000
-"""Commits looked through for a cell's trailer: ten hours of a repository at its limit of about 100 commits an hour."""
-
 KUBE_ERRORS = (ApiUnavailable, ApiForbidden, ApiNotFound)
 
 
@@ -73,7 +71,7 @@ class Gatherer:
             words = (
                 "401: RunPod refuses the key; put a valid one into the Secret"
                 if (error.failure is Failure.UNAUTHORIZED)
-                else f"the account cannot be read: {error}"
+                else f"the account cannot be read: {error.detail}"
             )
             return dataclasses.replace(facts, account=Unknown(words))
         except KUBE_ERRORS as error:
@@ -100,7 +98,7 @@ class Gatherer:
         except ProviderError as error:
             if error.failure is Failure.NOT_FOUND:
                 return dataclasses.replace(facts, pod=Known(None))
-            return dataclasses.replace(facts, pod=Unknown(str(error)))
+            return dataclasses.replace(facts, pod=Unknown(error.detail))
 
     async def _catalog(self, facts: Facts, _: GpuPodStatus) -> Facts:
         account = self._world.account_of_slot(self._slot)
@@ -109,7 +107,7 @@ class Gatherer:
         try:
             return dataclasses.replace(facts, catalog=Known(await self._world.offers(account)))
         except ProviderError as error:
-            return dataclasses.replace(facts, catalog=Unknown(str(error)))
+            return dataclasses.replace(facts, catalog=Unknown(error.detail))
 
     async def _volume(self, facts: Facts, _: GpuPodStatus) -> Facts:
         network = self._spec.volume.network if self._spec.volume is not None else None
@@ -121,7 +119,7 @@ class Gatherer:
         except ProviderError as error:
             if error.failure is Failure.NOT_FOUND:
                 return dataclasses.replace(facts, volume=Known(None))
-            return dataclasses.replace(facts, volume=Unknown(str(error)))
+            return dataclasses.replace(facts, volume=Unknown(error.detail))
 
     async def _secrets(self, facts: Facts, _: GpuPodStatus) -> Facts:
         credentials = self._world.credentials
@@ -143,7 +141,7 @@ class Gatherer:
         try:
             return dataclasses.replace(facts, system_log=Known(await account.provider.system_log(pod_id)))
         except ProviderError as error:
-            return dataclasses.replace(facts, system_log=Unknown(str(error)))
+            return dataclasses.replace(facts, system_log=Unknown(error.detail))
 
     async def _shell(self, facts: Facts, status: GpuPodStatus) -> Facts:
         reading = await self._visit(status)
@@ -182,7 +180,7 @@ class Gatherer:
 
     def _cell(self, raw: dict[str, Any], facts: Facts, status: GpuPodStatus, pod_id: str | None) -> CellFacts:
         metadata = raw["metadata"]
-        agent = _agent_of(facts, status)
+        agent = agent_of(facts, status)
         annotations = {**(self._raw["metadata"].get("annotations") or {})}
         own = metadata.get("annotations") or {}
         return CellFacts(
@@ -200,7 +198,7 @@ class Gatherer:
         facts = await self._cells(facts, status)
         if not isinstance(facts.cells, Known):
             return facts
-        agent = _agent_of(facts, status)
+        agent = agent_of(facts, status)
         turns = asyncio.Semaphore(LISTINGS_AT_ONCE)
         commits: dict[tuple[str, str, str, str | None], asyncio.Task[tuple[HubCommit, ...]]] = {}
 
@@ -229,37 +227,3 @@ class Gatherer:
             unknown = Unknown(f"{destination.repo}: {error}")
             return dataclasses.replace(cell, listing=unknown, commits=unknown)
         return dataclasses.replace(cell, listing=Known(listing), commits=Known(found))
-
-
-def _agent_of(facts: Facts, status: GpuPodStatus) -> AgentReading | None:
-    """The agent of this pass's visit, if its state file is of the recorded pod (a volume may carry another's)."""
-    agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
-    recorded = status.attempt.pod_id if status.attempt is not None else None
-    return agent if agent is not None and agent.pod_id == recorded else None
-
-
-def target_of(status: GpuPodStatus, spec: GpuPodSpec) -> ShellTarget | None:
-    """Where to log in: the recorded endpoint, overridden as pods.conf is."""
-    attempt, endpoint = status.attempt, status.endpoint
-    if attempt is None or attempt.pod_id is None:
-        return None
-    host = endpoint.host if endpoint is not None else None
-    port = endpoint.port if endpoint is not None else None
-    override = spec.pods_conf.endpoint_override
-    if override is not None and override.pod_id in (None, attempt.pod_id):
-        host, port = override.host or host, override.port or port
-    if host is None or port is None:
-        return None
-    return ShellTarget(attempt.pod_id, host, port, endpoint.host_key if endpoint is not None else None)
-
-
-def hub_destination(spec: SweepCellSpec) -> HubDestination:
-    """The cell's destination as the Hub port takes it."""
-    where = spec.destination
-    return HubDestination(where.repo, str(where.type), where.revision, where.path.strip("/"))
-
-
-def abandon_reason(value: str | None, pod_id: str | None) -> str | None:
-    """The reason text of `"<pod id>: <reason>"` if it names exactly this pod."""
-    named, _, reason = (value or "").partition(":")
-    return reason.strip() if pod_id is not None and named.strip() == pod_id and reason.strip() else None

@@ -11,17 +11,14 @@ from gpupod_operator.api.base import dump
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
-from gpupod_operator.api.reasons import Reason
-from gpupod_operator.api.sweepcell import SweepCellStatus
 from gpupod_operator.core.gpupod.decide import decide
-from gpupod_operator.core.gpupod.scope import Facts, Identity, Scope
+from gpupod_operator.core.gpupod.scope import Identity, Scope
 from gpupod_operator.core.plan import Need, Plan, Transition
-from gpupod_operator.core.sweepcell.summary import cells_summary
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.executor import Executor, NotLeading
-from gpupod_operator.runtime.gather import Gatherer, target_of
+from gpupod_operator.runtime.gather import Gatherer
 from gpupod_operator.runtime.slot import Slot
-from gpupod_operator.runtime.store import key_of
+from gpupod_operator.runtime.snapshot import follow_pod, snapshot
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -103,10 +100,10 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
 
 
 async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus) -> Plan:
-    facts = _snapshot(world, slot, raw, spec, before)
+    facts = snapshot(world, slot, raw, spec, before)
     gatherer = Gatherer(world, slot, raw, spec)
     facts = await gatherer.gather(facts, frozenset({Need.ACCOUNT}), before)
-    _follow_pod(world, slot, before)
+    follow_pod(world, slot, before)
     metadata = raw["metadata"]
     identity = Identity(
         namespace=metadata["namespace"],
@@ -134,69 +131,6 @@ async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpe
         status = scope.status
         facts = await gatherer.gather(facts, plan.needs, status)
     raise RuntimeError(f"no decision after {ROUNDS} rounds; last needs {sorted(plan.needs)}")
-
-
-def _snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus) -> Facts:
-    account = world.account_of_slot(slot)
-    inventory = account.observer.inventory if account is not None else None
-    if inventory is not None and inventory.complete_at is None:
-        inventory = None  # nothing was ever listed: ask for a list
-    cells = world.store.cells_of(slot.key)
-    statuses = [SweepCellStatus.model_validate(c.get("status") or {}) for c in cells]
-    return Facts(
-        inventory=inventory,
-        new_list=inventory is not None and inventory.sequence != slot.sequence,
-        recent_pod=slot.recent_pod if slot.recent_pod is not None and _is(before, slot.recent_pod.id) else None,
-        shell=slot.reading if slot.reading_of == _target(before, spec) else None,
-        declared_cells=len(cells),
-        cells_summary=cells_summary(statuses) if cells or before.cells is not None else None,
-        rivals=_rivals(world, raw, spec),
-        registration=_registration(world, raw),
-        agent_tree=world.agent_tree,
-    )
-
-
-def _follow_pod(world: World, slot: Slot, before: GpuPodStatus) -> None:
-    """Let the observer count absences of the recorded pod, and name its changes to this object."""
-    pod_id = before.attempt.pod_id if before.attempt is not None else None
-    if slot.account is not None and slot.pod_id != pod_id:
-        if slot.pod_id is not None:
-            slot.account.observer.untrack(slot.pod_id)
-        if pod_id is not None:
-            slot.account.observer.track(pod_id)
-        world.slots.bind(slot, pod_id)
-
-
-def _is(status: GpuPodStatus, pod_id: str) -> bool:
-    return status.attempt is not None and status.attempt.pod_id == pod_id
-
-
-def _target(status: GpuPodStatus, spec: GpuPodSpec) -> tuple[str, str, int] | None:
-    target = target_of(status, spec)
-    return (target.pod_id, target.host, target.port) if target is not None else None
-
-
-def _rivals(world: World, raw: dict[str, Any], spec: GpuPodSpec) -> tuple[str, ...]:
-    """Older objects anywhere in the cluster that name the same pod id."""
-    if spec.adopt is None:
-        return ()
-    mine = (raw["metadata"]["creationTimestamp"], raw["metadata"]["uid"])
-    found = []
-    for other in world.store.all(GPUPODS):
-        named = ((other.get("spec") or {}).get("adopt") or {}).get("podId")
-        age = (other["metadata"]["creationTimestamp"], other["metadata"]["uid"])
-        if named == spec.adopt.pod_id and age < mine:
-            found.append("/".join(key_of(other)))
-    return tuple(sorted(found))
-
-
-def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Reason, str] | None:
-    problem = world.conf_problems.get(raw["metadata"]["namespace"])
-    if problem is not None:
-        return False, Reason.REGISTRATION_FAILED, problem
-    found = world.registration_of(raw["metadata"]["namespace"])
-    verdict = found.verdicts.get(raw["metadata"]["uid"]) if found is not None else None
-    return (verdict.registered, verdict.reason, verdict.message) if verdict is not None else None
 
 
 async def _commit(

@@ -8,6 +8,7 @@ from gpupod_operator.api.supported import unsupported
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import Need
+from gpupod_operator.core.provider import AccountIdentity
 
 
 def check_supported(scope: Scope) -> Step | None:
@@ -47,19 +48,30 @@ def check_account(scope: Scope) -> Step | None:
         return Wait(reason, account.why, stalled=reason is not Reason.OBSERVATION_FAILED)
     recorded = scope.status.account
     identity = account.value
-    if recorded is not None and recorded.id is not None and recorded.id != identity.id and bound(scope):
-        scope.condition(
-            "ProviderObserved", False, Reason.ACCOUNT_MISMATCH, f"the key belongs to account {identity.id}"
-        )
+    if recorded is not None and _another(recorded, identity) and bound(scope):
+        scope.condition("ProviderObserved", False, Reason.ACCOUNT_MISMATCH, f"the key belongs to account {identity.id}")
         return Wait(
             Reason.ACCOUNT_MISMATCH,
-            f"pod {scope.pod_id or '(its create is not settled)'} was created under account {recorded.id}, but the key in spec.account belongs to "
-            f"{identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded account",
+            f"pod {scope.pod_id or "+"'(not settled yet)'"+"} was created under account {recorded.id}, but the key "
+            f"in spec.account belongs to {identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded account",
             stalled=True,
         )
-    if recorded is None or not bound(scope) or recorded.key_fingerprint != identity.key_fingerprint:
+    if (
+        recorded is None
+        or not bound(scope)
+        or recorded.id != identity.id
+        or recorded.key_fingerprint != identity.key_fingerprint
+    ):
         scope.put(account=AccountStatus(id=identity.id, key_fingerprint=identity.key_fingerprint))
     return None
+
+
+def _another(recorded: AccountStatus, identity: AccountIdentity) -> bool:
+    """Another account than the recorded one. A key that was later given `account:read` is still the same key."""
+    if recorded.id is None or recorded.id == identity.id:
+        return False
+    stood_in = recorded.id == recorded.key_fingerprint
+    return not (stood_in and recorded.key_fingerprint == identity.key_fingerprint)
 
 
 def bound(scope: Scope) -> bool:

@@ -8,6 +8,7 @@ from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptInte
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.candidates import Choice, choose
 from gpupod_operator.core.gpupod.drift import HASH_VERSION, spec_hash
+from gpupod_operator.core.gpupod.limits import total_used_up
 from gpupod_operator.core.gpupod.requests import build_request
 from gpupod_operator.core.gpupod.rounds import exhausted, open_round, tried
 from gpupod_operator.core.gpupod.scope import Act, Ask, Scope, Step, Wait
@@ -21,7 +22,7 @@ def create(scope: Scope, *, cause: AttemptCause, why: str) -> Step:
     Everything that can be known without a list of the account is settled first: objects that wait for an edit must not
     cost a list each. Right before the POST a fresh complete list shows no live pod of ours (law 2).
     """
-    held = _not_allowed(scope) or _inputs(scope) or open_round(scope)
+    held = _not_allowed(scope) or total_used_up(scope) or _inputs(scope) or open_round(scope)
     if held is not None:
         return held
     catalog = scope.facts.catalog
