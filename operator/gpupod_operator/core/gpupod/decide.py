@@ -102,6 +102,10 @@ def _nothing_to_end(scope: Scope) -> bool:
 
 
 def _only_watch(scope: Scope) -> Step | None:
+    if scope.pod_id is None and scope.adopt_id is not None:
+        taken = adopt(scope)  # writes nothing to the pod: a paused object may observe and render what it names
+        if taken is not None:
+            return taken
     if scope.presence in (Presence.PRESENT, Presence.FRESH):
         start_pod_up(scope)
         if scope.presence is Presence.PRESENT:
@@ -162,6 +166,7 @@ def _no_pod(scope: Scope) -> Step | None:
     cause = AttemptCause.MIGRATION if moving else AttemptCause.SPEC
     why = "migration" if moving else "spec.state is Running"
     if scope.adopt_id is not None and not scope.spec.placement.candidates:
+        migration.abort(scope)
         mark_ended(scope, EndedAct.OUTSIDE, f"adopted pod {scope.adopt_id} is gone")
         return stopping.keep_ended(scope)
     return create(scope, cause=cause, why=why)

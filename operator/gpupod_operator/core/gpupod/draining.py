@@ -21,7 +21,9 @@ def drain(scope: Scope, verdict: DrainFirst) -> Step:
             Reason.DRAINING,
             f"pod {scope.pod_id} is drained; waiting until the agent has uploaded what was finished: {verdict.why}",
         )
-    scope.put_attempt(intent=AttemptIntent.DRAIN, intent_time=attempt.intent_time or scope.now)
+    began = attempt.intent_time if attempt.intent is AttemptIntent.DRAIN else None
+    # of this drain and no older intent: the gate takes the workload for ended a minute after it
+    scope.put_attempt(intent=AttemptIntent.DRAIN, intent_time=began or scope.now, drained=None)
     return Act(
         DrainWorkload(target, attempt.id or "", verdict.why),
         Reason.DRAINING,

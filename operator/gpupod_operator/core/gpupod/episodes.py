@@ -9,7 +9,7 @@ from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.scope import Scope
 
 
-def note_fault(scope: Scope, kind: Reason, first_seen: datetime | None = None) -> Episode:
+def note_fault(scope: Scope, kind: Reason, first_seen: datetime | None = None, *, by_visit: bool = False) -> Episode:
     """Start or continue the episode. Observations count fresh lists only and stop at `confirmations` (no ticking).
 
     The kind may be refined (NeverPublished to PortLost) without restarting the clock: it is one unbroken loss.
@@ -20,7 +20,8 @@ def note_fault(scope: Scope, kind: Reason, first_seen: datetime | None = None) -
         episode = Episode(kind=str(kind), first_seen=first_seen or scope.now, observations=1, resumes=0)
     else:
         seen = before.observations or 0
-        more = 1 if scope.facts.new_list and seen < wanted else 0
+        fresh = scope.facts.visited_now if by_visit else scope.facts.new_list
+        more = 1 if fresh and seen < wanted else 0
         episode = before.model_copy(update={"kind": str(kind), "observations": seen + more})
     scope.put(episode=episode)
     return episode

@@ -86,6 +86,9 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
     before = scope.status.attempt
     known = before is not None and pod.stamp is not None and pod.stamp.nonce == before.nonce
     base = before if known and before is not None else _foreign_attempt(scope, pod)
+    if not known:
+        # what is on record is of another pod
+        scope.put(pod=None, endpoint=None, probe=None, episode=None, workload=None, approval=None)
     scope.put(
         attempt=base.model_copy(
             update={
@@ -93,6 +96,9 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
                 "intent": AttemptIntent.NONE,
                 "intent_time": None,
                 "unknown_since": None,
+                "backoff": None,
+                "refusals": None,
+                "waiting_since": None,
                 "created_at": pod.created_at or scope.now,
                 "seen": True,
                 # a pod that an older status does not know was not made by a create of this attempt: as if adopted
@@ -108,7 +114,10 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
 
 def _foreign_attempt(scope: Scope, pod: ProviderPod) -> Attempt:
     before = scope.status.attempt
-    retired = tuple(before.retired_nonces or ()) if before is not None else ()
+    retired: tuple[str, ...] = ()
+    if before is not None:
+        # the nonce on record may still belong to a create whose outcome is open
+        retired = (*(before.retired_nonces or ()), *((before.nonce,) if before.nonce else ()))[-10:]
     return Attempt(
         id=scope.entropy[:8],
         nonce=pod.stamp.nonce if pod.stamp is not None else None,

@@ -14,6 +14,9 @@ def visit_due(scope: Scope) -> bool:
         return reading is None
     if reading is None:
         return True
+    endpoint = scope.status.endpoint
+    if endpoint is not None and endpoint.since is not None and reading.at < endpoint.since:
+        return True  # of another start or another mapping, whose launches and keys say nothing about this one
     every = scope.policy.visit_every if reading.ssh is SshClass.OK else scope.policy.observe_every
     return scope.now - reading.at >= every
 

@@ -61,11 +61,15 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
     else:
         kind = Reason.NEVER_PUBLISHED
     if kind is Reason.PORT_LOST:
-        if scope.target() is not None and visit_due(scope):
+        # what was read before the loss says nothing about it
+        first_look = scope.status.episode is None and not _misreported(scope) and not scope.facts.visited_now
+        if scope.target() is not None and (first_look or visit_due(scope)):
             return Ask(frozenset({Need.SHELL}))
         reading = scope.facts.shell
         if reading is not None and reading.ssh is SshClass.OK and scope.target() is not None:
             record_probe(scope, reading)
+            if _one_look(scope, kind):
+                return None
             scope.condition(
                 "Reachable",
                 True,
@@ -94,6 +98,23 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
     else:
         note_fault(scope, kind, scope.now)
     return _unreachable(scope, pod, kind, _words(kind, pod))
+
+
+def _one_look(scope: Scope, kind: Reason) -> bool:
+    """A pod that answers SSH and lacks its runtime in a look or two: nothing happened, nothing is told."""
+    before = find_condition(scope.before.conditions, "Reachable")
+    if before is None or before.status != "True" or before.reason == Reason.PROVIDER_MISREPORT:
+        return False
+    if (note_fault(scope, kind, scope.now).observations or 0) >= scope.spec.health.confirmations:
+        return False
+    scope.condition("Reachable", True, Reason(before.reason), before.message)
+    scope.wake_in(scope.policy.observe_every)
+    return True
+
+
+def _misreported(scope: Scope) -> bool:
+    before = find_condition(scope.before.conditions, "Reachable")
+    return before is not None and before.reason == Reason.PROVIDER_MISREPORT
 
 
 def _mapped(scope: Scope, pod: ProviderPod, mapping: PortMapping) -> Step | None:
@@ -161,7 +182,7 @@ def _not_answering(scope: Scope, pod: ProviderPod, reading: ShellReading) -> Ste
         )
     if reading.ssh is SshClass.NAME_RESOLUTION:
         return _held(scope, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
-    note_fault(scope, Reason.HOST_UNRESPONSIVE, scope.now)
+    note_fault(scope, Reason.HOST_UNRESPONSIVE, scope.now, by_visit=True)
     return _unreachable(scope, pod, Reason.HOST_UNRESPONSIVE, f"pod {pod.id} is mapped and does not answer TCP")
 
 

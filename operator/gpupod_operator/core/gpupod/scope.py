@@ -168,6 +168,8 @@ class Scope:
         self.wakes.append(max(delay, timedelta(0)))
 
     def wake_at(self, moment: datetime) -> None:
+        if moment < self.now:
+            return  # passed without effect: what is waited for now is something else, and this would be a busy loop
         # a hair later, so that strict comparisons with the deadline hold on waking
         self.wake_in(moment - self.now + timedelta(milliseconds=10))
 

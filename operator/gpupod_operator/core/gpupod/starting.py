@@ -7,7 +7,7 @@ from datetime import datetime
 from gpupod_operator.api.gpupod_status import AttemptIntent, Ended, EndpointStatus
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.candidates import price_cap
-from gpupod_operator.core.gpupod.episodes import clear_episode, note_fault
+from gpupod_operator.core.gpupod.episodes import clear_episode, is_wedged, note_fault
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import Need
@@ -172,6 +172,15 @@ def ended_by_itself(scope: Scope) -> Step | None:
         )
     if pod.state is ProviderState.ERROR:
         note_fault(scope, Reason.HOST_FAULT, scope.now)
+        words = f"RunPod says {pod.raw_state} of pod {pod.id}"
+        scope.condition("Provisioned", False, Reason.HOST_FAULT, words)
+        scope.condition("Reachable", False, Reason.HOST_FAULT, words)
+        if not is_wedged(scope):
+            scope.wake_in(scope.policy.observe_every)
+            return Wait(
+                Reason.HOST_FAULT, f"{words}; it counts as wedged once that has lasted. It may bill {scope.price}"
+            )
+        scope.condition("Wedged", True, Reason.HOST_FAULT, words)
     return None
 
 
@@ -218,7 +227,7 @@ def mark_ended(scope: Scope, act: str, reason: str) -> None:
         ended=Ended(
             act=act,
             reason=reason,
-            pod_id=scope.pod_id,
+            pod_id=scope.pod_id or scope.adopt_id,
             started_at=pod.started_at if pod is not None else None,
             at=scope.now,
         )

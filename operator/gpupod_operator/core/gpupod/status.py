@@ -70,6 +70,8 @@ def _defaults(scope: Scope, step: Step | None) -> None:
         have.setdefault("Wedged", ("False", Reason.REACHABLE, "reachable"))
     elif scope.status.episode is None:
         have.setdefault("Wedged", ("False", Reason.NO_FAULT, "no fault episode runs"))
+    if not no_pod and have.get("Reachable", ("",))[0] == "False":
+        _workload_out_of_contact(scope)
     have.setdefault("SpendAllowed", ("True", Reason.SPEND_ALLOWED, "within the limits of spec.spend"))
     registration = scope.facts.registration
     if registration is not None:
@@ -79,6 +81,18 @@ def _defaults(scope: Scope, step: Step | None) -> None:
         _artifacts(scope)
     _ready(scope)
     _kstatus(scope, step)
+
+
+def _workload_out_of_contact(scope: Scope) -> None:
+    """Without a visit the workload is unknown, never dead; a pod that does not run runs no workload."""
+    before = find_condition(scope.before.conditions, "WorkloadRunning")
+    if "WorkloadRunning" in scope.conditions or before is None:
+        return
+    state = scope.pod.state if scope.pod is not None else None
+    if before.status != "False" and state in (ProviderState.EXITED, ProviderState.ERROR, ProviderState.TERMINATED):
+        scope.condition("WorkloadRunning", False, Reason.POD_NOT_RUNNING, f"RunPod says {state}")
+    elif before.status == "True":
+        scope.condition("WorkloadRunning", None, Reason.WORKLOAD_UNKNOWN, "the pod cannot be visited")
 
 
 def _artifacts(scope: Scope) -> None:
