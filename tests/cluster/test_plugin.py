@@ -14,6 +14,10 @@ import yaml
 
 from clusterkit import Admin
 from gpupod_operator.cli.plugin import main
+from gpupod_operator.cli.plugin.failure import Failed
+from gpupod_operator.cli.plugin.kube import Kube
+from gpupod_operator.cli.plugin.session import private_key
+from gpupod_operator.render.rows import pod_object
 from gpupod_rehearsal.controlplane import ControlPlane
 from gpupod_rehearsal.runpod import RunPodSimulator, VirtualClock
 
@@ -370,6 +374,17 @@ async def test_ssh_gets_the_key_from_its_secret_and_leaves_no_trace(admin, names
     assert (tmp_path / "words").read_text().strip() == "x|ls -l 'a b'|"
     assert "    HostName 10.0.0.1\n    Port 4022\n" in (tmp_path / "config").read_text()
     assert not Path((tmp_path / "config-path").read_text().strip()).parent.exists()
+
+
+async def test_ssh_finds_the_key_pair_that_the_operator_made_for_the_namespace(admin, namespace, control_plane):
+    await make(admin, namespace, "x", READY)
+    pod = pod_object(await admin.get("GpuPod", "x", namespace=namespace))
+    kube = Kube(str(control_plane.access.kubeconfig), namespace=namespace)
+    with pytest.raises(Failed, match=f"Secret {namespace}/ssh-{namespace}: .*--identity FILE"):
+        await asyncio.to_thread(private_key, kube, pod, namespace)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": f"ssh-{namespace}"}}
+    await admin.create(secret | {"stringData": {"ssh-privatekey": "PAIR"}}, namespace=namespace)
+    assert await asyncio.to_thread(private_key, kube, pod, namespace) == b"PAIR"
 
 
 async def test_ssh_without_an_endpoint_says_why(admin, namespace, plugin):
