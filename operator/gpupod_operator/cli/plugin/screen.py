@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 PIPE_WIDTH = 4000
 """Columns of a pipe: wide enough that no cell is folded."""
@@ -20,7 +21,7 @@ def show_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         column.overflow = "fold"
     for row in rows:
         # the texts are the cluster's and RunPod's: brackets in them are no markup
-        table.add_row(*(cell.replace("[", r"\[") for cell in row))
+        table.add_row(*(Text(cell) for cell in row))
     console().print(table)
 
 
