@@ -6,6 +6,7 @@ from gpupod_operator.api.gpupod_status import AttemptIntent
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst
 from gpupod_operator.core.gpupod.scope import Act, Scope, Step, Wait
+from gpupod_operator.core.gpupod.workload import renew_launch
 from gpupod_operator.core.plan import DrainWorkload
 
 
@@ -35,4 +36,5 @@ def withdraw_drain(scope: Scope) -> None:
     """The reason is gone: the workload is launched again for this start."""
     attempt = scope.status.attempt
     if attempt is not None and attempt.intent is AttemptIntent.DRAIN:
+        renew_launch(scope)
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None, launched_start=None)

@@ -13,10 +13,11 @@ from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
 from gpupod_operator.core.gpupod.limits import check_limits
+from gpupod_operator.core.gpupod.patching import declare_port, note_patched
 from gpupod_operator.core.gpupod.reachability import check_reachable
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.gpupod.starting import bargain_problem, ended_by_itself, start_pod_up, zero_gpus
-from gpupod_operator.core.gpupod.workload import place
+from gpupod_operator.core.gpupod.workload import place, workload_over
 from gpupod_operator.core.provider import ProviderState
 
 
@@ -55,6 +56,7 @@ def keep_running(scope: Scope) -> Step | None:
         return stopping.start(scope) if not _asked_to_move(scope) else _move(scope)
     if scope.pod is not None and attempt.intent is AttemptIntent.START and scope.pod.state is ProviderState.RUNNING:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, backoff=None)
+    note_patched(scope)
     ended = ended_by_itself(scope)
     if ended is not None:
         return ended
@@ -132,6 +134,12 @@ def _remedy(scope: Scope, up: Step | None, *, asked: bool) -> Step | None:
     """Wedged, or asked to move: act by policy. Recovered before the first DELETE: stay."""
     wedged = is_wedged(scope)
     step = migration.active_step(scope)
+    episode = scope.status.episode
+    undeclared = episode is not None and episode.kind == Reason.PORT_NOT_DECLARED and not asked
+    if undeclared and scope.spec.remediation.action is not RemediationAction.REPORT:
+        # no fault of the host: moving would only make the same pod again
+        confirmed = episode is not None and (episode.observations or 0) >= scope.spec.health.confirmations
+        return declare_port(scope) if confirmed else up
     if wedged or asked:
         action = scope.spec.remediation.action
         if action is RemediationAction.REPORT and not asked:
@@ -158,6 +166,8 @@ def _remedy(scope: Scope, up: Step | None, *, asked: bool) -> Step | None:
 
 def _settled(scope: Scope) -> Step | None:
     """Reachable: place agent and workload, then see whether the work is over."""
+    if not workload_over(scope):
+        withdraw_drain(scope)  # whatever wanted the pod ended is withdrawn: the work goes on
     placed = place(scope)
     if placed is not None:
         return keep_window(scope) or placed if isinstance(placed, Wait) else placed

@@ -62,12 +62,8 @@ def settle_call(
     if isinstance(action, StartPod):
         return _started(status, answer, now, policy)
     assert isinstance(action, PatchPod)
-    attempt = status.attempt
-    if attempt is not None:
-        attempt = attempt.model_copy(
-            update={"intent": AttemptIntent.NONE, "intent_time": None, "restarted": True, "launched_start": None}
-        )
-    return Settled(status.model_copy(update={"attempt": attempt}), _pause(answer, 1.0), _words("patch", answer))
+    # the intent stands until RunPod shows the change; a PATCH that had no effect is permitted anew later
+    return Settled(status, _pause(answer, 1.0), _words("patch", answer))
 
 
 def _created(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 
 from gpupod_operator.api.gpupod_status import AttemptIntent, WorkloadState, WorkloadStatus
 from gpupod_operator.api.reasons import Reason
@@ -52,6 +53,11 @@ def _agent(scope: Scope) -> Step | None:
     )
     if current:
         return None
+    installed = attempt.agent_start == pod.started_at and attempt.agent_start is not None
+    if installed and attempt.cells_digest == digest and not scope.facts.new_list:
+        # an agent that does not come up is installed again once a tick and not in a busy loop; the work need not wait
+        scope.wake_in(scope.policy.observe_every)
+        return None
     if not scope.facts.visited_now:
         # the reading may be older than our own install: look again before installing twice
         return Ask(frozenset({Need.SHELL}))
@@ -94,7 +100,7 @@ def _workload(scope: Scope) -> Step | None:
         return None
     state = scope.status.workload
     launched = attempt.launched_start is not None and attempt.launched_start == pod.started_at
-    launch_id = f"{pod.id}-{pod.started_at.strftime('%Y%m%dT%H%M%S') if pod.started_at else 'first'}"
+    launch_id = _own_launch(scope) or f"{pod.id}-{pod.started_at.strftime('%Y%m%dT%H%M%S') if pod.started_at else 'first'}"
     # a launch that ended before the second session looked is a launch all the same: never a second one
     mine = next((r for r in reading.launches or () if r.launch_id == launch_id), None)
     if mine is not None and not launched:
@@ -121,6 +127,7 @@ def _workload(scope: Scope) -> Step | None:
     if target is None:
         return None
     scope.put_attempt(intent=AttemptIntent.LAUNCH, intent_time=scope.now)
+    scope.condition("WorkloadRunning", None, Reason.LAUNCHING, f"being launched on pod {pod.id}")
     scope.put(
         workload=WorkloadStatus(
             state=WorkloadState.STARTING, pod_id=pod.id, pod_started_at=pod.started_at, launch_id=launch_id
@@ -139,6 +146,46 @@ def _workload(scope: Scope) -> Step | None:
         Reason.STARTING,
         f"launching the workload on pod {pod.id}",
     )
+
+
+def _own_launch(scope: Scope) -> str | None:
+    """The launch id on record for this start: a relaunch within one start has an id of its own."""
+    pod, state = scope.pod, scope.status.workload
+    same = pod is not None and state is not None and (state.pod_id, state.pod_started_at) == (pod.id, pod.started_at)
+    return state.launch_id if same and state is not None else None
+
+
+def renew_launch(scope: Scope) -> None:
+    """The next launch of this start is another one than the one that was ended: no record of that answers for it."""
+    state = scope.status.workload
+    if state is None or state.launch_id is None:
+        return
+    base, mark, count = state.launch_id.rpartition(".r")
+    again = f"{base}.r{int(count) + 1}" if mark and count.isdigit() else f"{state.launch_id}.r2"
+    scope.put(
+        workload=WorkloadStatus(
+            state=WorkloadState.NOT_STARTED,
+            pod_id=state.pod_id,
+            pod_started_at=state.pod_started_at,
+            launch_id=again,
+            ended_at=state.ended_at,
+        )
+    )
+
+
+def workload_over(scope: Scope) -> bool:
+    """It ended by itself, or never started: what drains the pod then is the end of the work, not its interruption."""
+    state = scope.status.workload
+    return state is not None and state.state in (
+        WorkloadState.SUCCEEDED,
+        WorkloadState.FAILED,
+        WorkloadState.START_FAILED,
+    )
+
+
+def _started_before(scope: Scope, record: LaunchRecord) -> datetime | None:
+    state = scope.status.workload
+    return state.started_at if state is not None and state.launch_id == record.launch_id else None
 
 
 def _live(launches: tuple[LaunchRecord, ...] | None) -> LaunchRecord | None:
@@ -160,7 +207,7 @@ def _confirmed(scope: Scope, record: LaunchRecord) -> Step | None:
         workload=WorkloadStatus(
             state=WorkloadState.RUNNING,
             pid=record.pid,
-            started_at=record.started_at or scope.now,
+            started_at=record.started_at or _started_before(scope, record) or scope.now,
             pod_id=pod.id,
             pod_started_at=pod.started_at,
             launch_id=record.launch_id,
