@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
-from gpupod_operator.cli.main import main
 
-__all__ = ["main"]
+def main() -> None:
+    """Entry point. Imports late: the kubectl plugin shares this package and must not wait for the operator."""
+    from gpupod_operator.cli.main import main as command  # noqa: PLC0415
+
+    command()

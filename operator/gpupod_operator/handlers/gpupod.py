@@ -10,7 +10,7 @@ from typing import Any
 import kopf
 
 from gpupod_operator.api.names import GPUPODS, GROUP, VERSION
-from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.loop import Passed, pass_once
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.world import World
@@ -54,8 +54,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
                 # kopf runs nothing else for an object while its delete handler runs, so the watch shows no edits
                 # (abandon-data, paused) here: read the object anew in each pass
                 passed = await reread(world, slot) or await guarded(world, slot)
-            if passed.release or passed.vanished:
-                await world.credentials.forget(slot.uid)
+            if passed.vanished or (passed.release and await settled(world, slot)):
                 world.slots.close(slot)
                 return
             await woken(slot, None, min(passed.again or TEARDOWN_LOOK, TEARDOWN_LOOK))
@@ -73,6 +72,19 @@ async def reread(world: World, slot: Slot) -> Passed | None:
         return Passed(None, vanished=True)
     world.store.put(GPUPODS, raw)
     return None
+
+
+async def settled(world: World, slot: Slot) -> bool:
+    """What has to outlive the object is written, and its key copies are gone: now the finalizer may go."""
+    raw = world.store.get(GPUPODS, slot.key)
+    try:
+        if raw is not None and slot.account is not None:
+            await world.fleet.leave(slot.account.identity.id, raw, world.clock.now())
+        await world.credentials.forget(slot.uid)
+    except (ApiUnavailable, ApiForbidden, ApiConflict, ApiInvalid) as error:
+        log.warning("the finalizer stays for now: %s", error, extra={"object": "/".join(slot.key)})
+        return False
+    return True
 
 
 def saw(world: World, event: kopf.RawEvent) -> None:

@@ -102,10 +102,6 @@ async def _decide(
     commits: Fact[tuple[HubCommit, ...]] | None = None
     token_problem: Problem | None = None
     hub_problem: Problem | None = None
-    not_built = unsupported_cell(spec)
-    if not_built:
-        names = ", ".join(f.path for f in not_built)
-        hub_problem = Problem(Reason.NOT_IMPLEMENTED_YET, f"{names} is not built yet: remove it")
     plan = CellPlan(before, world.clock.now())
     for _ in range(2):
         scope = _scope(world, slot, raw, spec, before, listing, commits, token_problem, hub_problem)
@@ -159,6 +155,7 @@ def _scope(
         overlapping=_rival(world, raw, spec),
         token_problem=token_problem,
         hub_problem=hub_problem,
+        not_built=", ".join(f.path for f in unsupported_cell(spec) if f.restricting) or None,
         hub_checked_at=slot.hub_checked.get(slot.uid),
     )
 

@@ -1,18 +1,23 @@
 """Pods of this instance whose object does not exist: found by listing the cloud first and the cluster second.
 
-Reports by metric and log line; this version deletes none by itself.
+Late ghosts of ambiguous creates, known by a nonce that their object left behind, are deleted; any other orphan is
+reported by metric and log line and left to a person.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from gpupod_operator.api.names import GPUPODS
+from gpupod_operator.core.ownership import OwnedPod, claim
 from gpupod_operator.core.provider import ProviderPod
-from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable
+from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable, ProviderError
+from gpupod_operator.runpod.accounts import Account
+from gpupod_operator.runtime.fleet import Fleet
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -24,24 +29,33 @@ READS = 2
 AGE = timedelta(minutes=5)
 
 
-def candidates(
-    pods: tuple[ProviderPod, ...], uids: frozenset[str], released: frozenset[str], instance: str, now: datetime
-) -> tuple[ProviderPod, ...]:
-    """Live pods with our instance's stamp, old enough, whose uid no object has and whose id was not released."""
-    return tuple(
-        pod
-        for pod in pods
-        if pod.live
-        and pod.stamp is not None
-        and pod.stamp.instance == instance
-        and pod.stamp.uid not in uids
-        and pod.id not in released
-        and (pod.created_at is None or now - pod.created_at > AGE)
-    )
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Live pods with our instance's stamp whose uid no object has: `ghosts` by a left nonce, `orphans` old enough."""
+
+    ghosts: tuple[ProviderPod, ...]
+    orphans: tuple[ProviderPod, ...]
+
+
+def suspects(
+    pods: tuple[ProviderPod, ...], uids: frozenset[str], fleet: Fleet, instance: str, now: datetime
+) -> Suspects:
+    """Pure: who is suspected on these lists. Released ids are never suspected."""
+    ghosts, orphans = [], []
+    for pod in pods:
+        stamp = pod.stamp
+        if not pod.live or stamp is None or stamp.instance != instance or stamp.uid in uids:
+            continue
+        left = fleet.nonces.get(stamp.nonce)
+        if left is not None and left[0] == stamp.uid:
+            ghosts.append(pod)
+        elif pod.id not in fleet.released and (pod.created_at is None or now - pod.created_at > AGE):
+            orphans.append(pod)
+    return Suspects(tuple(ghosts), tuple(orphans))
 
 
 class OrphanHunter:
-    """Counts how often each candidate was seen in a row."""
+    """Counts how often each suspect was seen in a row."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -49,26 +63,43 @@ class OrphanHunter:
         self._reported: set[str] = set()
 
     async def look(self) -> tuple[ProviderPod, ...]:
-        """One read of both sides. Unknown on either side concludes nothing."""
+        """One read of both sides; the orphans that two reads agree on. Unknown on either side concludes nothing."""
         world = self._world
-        pods: list[ProviderPod] = []
-        for account in world.opened():
-            inventory = account.observer.inventory
-            if not inventory.fresh:
-                return ()
-            pods.extend(inventory.pods.values())
+        found: list[tuple[Account, Suspects]] = []
+        lists = [(account, account.observer.inventory) for account in world.opened()]
+        if not all(inventory.fresh for _, inventory in lists):
+            return ()
         try:
             objects = await world.cluster.list_all(GPUPODS)
+            fleets = {account.identity.id: await world.fleet.of(account.identity.id) for account, _ in lists}
         except (ApiUnavailable, ApiForbidden, ApiNotFound):
             return ()
         uids = frozenset(o["metadata"]["uid"] for o in objects)
-        released = frozenset(i for o in objects for i in ((o.get("status") or {}).get("released") or ()))
         now = world.clock.now()
-        found = candidates(tuple(pods), uids, released, world.instance, now)
-        self._seen = {p.id: self._seen.get(p.id, 0) + 1 for p in found}
-        orphans = tuple(p for p in found if self._seen[p.id] >= READS)
+        for account, inventory in lists:
+            fleet = fleets[account.identity.id]
+            found.append((account, suspects(tuple(inventory.pods.values()), uids, fleet, world.instance, now)))
+        every = [p.id for _, s in found for p in (*s.ghosts, *s.orphans)]
+        self._seen = {i: self._seen.get(i, 0) + 1 for i in every}
+        for account, them in found:
+            for ghost in them.ghosts:
+                await self._end_ghost(account, ghost)
+        orphans = tuple(p for _, s in found for p in s.orphans if self._seen[p.id] >= READS)
         self._report(orphans)
         return orphans
+
+    async def _end_ghost(self, account: Account, pod: ProviderPod) -> None:
+        if self._seen[pod.id] < READS or pod.stamp is None or not self._world.may_act():
+            return
+        handle = claim(pod, instance=self._world.instance, uid=pod.stamp.uid, adopt_id=None)
+        if not isinstance(handle, OwnedPod):
+            return
+        log.warning("deleting pod %s: a create of a deleted object landed late", pod.id, extra={"pod": pod.id})
+        try:
+            account.observer.expect_gone(pod.id)
+            await account.provider.delete_pod(handle)
+        except ProviderError as error:
+            log.warning("pod %s could not be deleted, it is tried again: %s", pod.id, error, extra={"pod": pod.id})
 
     def _report(self, orphans: tuple[ProviderPod, ...]) -> None:
         self._world.metrics.orphans.clear()

@@ -16,6 +16,7 @@ from gpupod_operator.render.registration import Registration, registration
 from gpupod_operator.render.rows import PodObject, pod_object
 from gpupod_operator.runpod.accounts import Account, Accounts
 from gpupod_operator.runtime.credentials import Credentials
+from gpupod_operator.runtime.fleet import FleetState
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.readings import Readings
 from gpupod_operator.runtime.settings import Settings
@@ -60,6 +61,7 @@ class World:
         self.slots = Slots()
         self.cell_slots = Slots()
         self.credentials = Credentials(cluster, settings)
+        self.fleet = FleetState(cluster, settings.namespace)
         self.readings = Readings(self._wake_cells)
         self.mark_conf: Callable[[str], None] = lambda _: None
         self.conf_problems: dict[str, str | None] = {}

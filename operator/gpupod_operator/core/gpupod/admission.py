@@ -52,8 +52,9 @@ def check_account(scope: Scope) -> Step | None:
         scope.condition("ProviderObserved", False, Reason.ACCOUNT_MISMATCH, f"the key belongs to account {identity.id}")
         return Wait(
             Reason.ACCOUNT_MISMATCH,
-            f"pod {scope.pod_id or "+"'(not settled yet)'"+"} was created under account {recorded.id}, but the key "
-            f"in spec.account belongs to {identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded account",
+            f"pod {scope.pod_id or '(not settled yet)'} was created under account {recorded.id}, but the key in "
+            f"spec.account belongs to {identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded "
+            f"account",
             stalled=True,
         )
     if (

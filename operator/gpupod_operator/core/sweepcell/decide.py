@@ -44,6 +44,9 @@ def _find(scope: CellScope) -> tuple[Findings, VerificationResult | None]:
     if scope.overlapping is not None:
         why = f"its destination overlaps that of the older cell {scope.overlapping}; give one of the two another path"
         return replace(found, phase=SweepCellPhase.BLOCKED, reason=Reason.DESTINATION_CONFLICT, message=why), None
+    if scope.not_built is not None:
+        why = f"{scope.not_built} is not built yet and restricts what counts as verified; remove it"
+        return replace(found, phase=SweepCellPhase.BLOCKED, reason=Reason.NOT_IMPLEMENTED_YET, message=why), None
     if unsettled(scope.spec, scope.status, scope.pod):
         return _settle(scope, found)
     found = take_reading(scope, back_to_pending(scope, found))

@@ -91,6 +91,8 @@ class CellScope:
     overlapping: str | None = None
     token_problem: Problem | None = None
     hub_problem: Problem | None = None
+    not_built: str | None = None
+    """Names of restricting fields that are set and not built yet: nothing is concluded while they are."""
     hub_checked_at: datetime | None = None
     """When the Hub was last asked for this cell, in memory only (status must not tick). None: not by this process."""
 

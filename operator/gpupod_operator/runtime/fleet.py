@@ -1,0 +1,88 @@
+"""What has to outlive an object: ids that it released, and nonces of creates whose outcome was never known.
+
+One ConfigMap per account in the operator namespace, written only when a finalizer goes and there is something to keep.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.times import format_time, parse_time
+from gpupod_operator.ports import Cluster
+
+KEY = "fleet.json"
+LABELS = {"app.kubernetes.io/managed-by": "gpupod-operator", "app.kubernetes.io/component": "fleet-state"}
+NONCE_DAYS = 7
+"""A create that lands later than this has never been seen; the vendor's own requests end after a minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """`released`: pod ids given up by Orphan or Stop, never leaks. `nonces`: nonce to (uid, when it was retired)."""
+
+    released: frozenset[str] = frozenset()
+    nonces: Mapping[str, tuple[str, datetime]] = field(default_factory=dict)
+
+
+def parse(text: str | None) -> Fleet:
+    """From the ConfigMap's text; nothing at all without one. Raises ValueError for what we did not write."""
+    if not text:
+        return Fleet()
+    data = json.loads(text)
+    nonces = {n["nonce"]: (str(n["uid"]), parse_time(n["at"])) for n in data.get("nonces", [])}
+    return Fleet(frozenset(str(i) for i in data.get("released", [])), nonces)
+
+
+def remember(fleet: Fleet, uid: str, status: GpuPodStatus, now: datetime) -> Fleet:
+    """With what this object leaves behind, and without nonces that are too old to matter."""
+    attempt = status.attempt
+    open_nonces: Iterable[str] = attempt.retired_nonces or () if attempt is not None else ()
+    kept = {n: v for n, v in fleet.nonces.items() if now - v[1] < timedelta(days=NONCE_DAYS)}
+    return Fleet(
+        fleet.released | frozenset(status.released or ()),
+        kept | dict.fromkeys(open_nonces, (uid, now)),
+    )
+
+
+def text_of(fleet: Fleet) -> str:
+    """Deterministic, so that equal state is equal text."""
+    nonces = [{"nonce": n, "uid": uid, "at": format_time(at)} for n, (uid, at) in sorted(fleet.nonces.items())]
+    return json.dumps({"released": sorted(fleet.released), "nonces": nonces}, indent=1)
+
+
+def config_name(account: str) -> str:
+    """The account id may hold characters that a name may not."""
+    return f"fleet-{hashlib.sha256(account.encode()).hexdigest()[:16]}"
+
+
+class FleetState:
+    """Read at start and written through; one process leads, so there is one writer."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster = cluster
+        self._namespace = namespace
+        self._held: dict[str, Fleet] = {}
+
+    async def of(self, account: str) -> Fleet:
+        """The account's state. Raises Api errors: then nothing may be concluded from what is not in it."""
+        held = self._held.get(account)
+        if held is None:
+            found = await self._cluster.read_config(self._namespace, config_name(account))
+            held = self._held[account] = parse(((found or {}).get("data") or {}).get(KEY))
+        return held
+
+    async def leave(self, account: str, raw: Mapping[str, Any], now: datetime) -> None:
+        """Called before a finalizer goes; the finalizer stays when this raises."""
+        status = GpuPodStatus.model_validate(raw.get("status") or {})
+        before = await self.of(account)
+        after = remember(before, str(raw["metadata"]["uid"]), status, now)
+        if after == before:
+            return
+        await self._cluster.apply_config(self._namespace, config_name(account), {KEY: text_of(after)}, labels=LABELS)
+        self._held[account] = after
