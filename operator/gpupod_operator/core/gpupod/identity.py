@@ -18,7 +18,11 @@ def reconcile_identity(scope: Scope) -> Step | None:
         return None
     ours = inventory.of_uid(scope.identity.uid)
     attempt = scope.status.attempt
-    others = tuple(p for p in ours if p.id != scope.pod_id and p.id not in (scope.status.released or ()))
+    released = scope.status.released or ()
+    # a cloned cluster has the same uids: only the stamp of this very instance makes a pod ours
+    others = tuple(
+        p for p in ours if p.id != scope.pod_id and p.id not in released and isinstance(scope.handle(p), OwnedPod)
+    )
     strange: list[ProviderPod] = []
     for pod in others:
         if _is_ghost(scope, pod):
