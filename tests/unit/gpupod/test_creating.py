@@ -310,3 +310,14 @@ def test_the_account_is_frozen_while_the_outcome_of_a_create_is_open_under_anoth
     d.run(limit=timedelta(minutes=10))
     assert len(d.cloud.sent("create")) == 1
     assert d.condition("Stalled") == ("True", Reason.ACCOUNT_MISMATCH)
+
+
+def test_the_nonce_of_an_open_create_outlives_any_number_of_pods_that_were_answered_for():
+    d = Driver(spec_of(spend={"maxPricePerHour": "2.5"}))
+    d.cloud.script = ["late"]
+    d.cloud.make = lambda p: replace(p, cost_per_hour=Decimal(9))
+    d.run(limit=timedelta(hours=3))
+    assert len(d.status.history) > 12
+    d.cloud.hidden.clear()
+    d.run(limit=timedelta(minutes=3))
+    assert "pod-1" in [c.pod_id for c in d.cloud.sent("delete")]

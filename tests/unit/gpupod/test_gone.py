@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -190,6 +191,29 @@ def test_a_start_with_allow_paid_false_is_not_made_and_comes_when_it_is_true():
     d.edit(spend={"allow_paid": True})
     d.run(until=lambda: d.status.phase == "Ready")
     assert d.pod_id == "pod-1"
+
+
+def test_a_start_is_not_made_when_the_money_is_used_up_and_comes_when_there_is_more():
+    d = ready()
+    d.edit(state="Stopped")
+    d.run(until=lambda: d.status.phase == "Stopped")
+    d.edit(state="Running", spend={"max_total": Decimal("0.0001")})
+    d.run(limit=timedelta(minutes=30))
+    assert d.cloud.sent("start") == []
+    assert d.condition("Stalled") == ("True", Reason.TOTAL_EXHAUSTED)
+    d.edit(spend={"max_total": Decimal(100)})
+    d.run(until=lambda: d.status.phase == "Ready")
+
+
+def test_a_limit_that_the_gate_holds_does_not_blind_us_to_the_pod():
+    d = ready(spend={"ttl": "1h"}, workload={"command": ["run"]})
+    d.run(limit=timedelta(hours=2))
+    assert d.condition("SpendAllowed") == ("False", Reason.TTL_EXPIRED)
+    assert d.cloud.sent("stop") == []
+    d.host().ssh = SshClass.TIMEOUT
+    d.cloud.wedge("pod-1")
+    d.run(limit=timedelta(minutes=10))
+    assert d.condition("Reachable") == ("False", Reason.PORT_LOST)
 
 
 def test_a_full_host_refuses_the_start_and_is_asked_again_with_backoff():

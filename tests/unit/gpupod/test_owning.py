@@ -140,6 +140,7 @@ def test_a_second_pod_with_our_stamp_beside_a_live_one_freezes():
     d.run(limit=timedelta(hours=2))
     assert [c.verb for c in d.cloud.calls] == ["create"]
     assert d.condition("Stalled") == ("True", Reason.DUPLICATE_PODS)
+    assert d.condition("Reachable") == ("False", Reason.PORT_LOST)
 
 
 def test_two_strange_pods_and_no_record_freeze():

@@ -80,7 +80,7 @@ def _chain(scope: Scope) -> Step | None:
         return seen
     identity = reconcile_identity(scope) if not scope.spec.paused else None
     if identity is not None:
-        return identity
+        return _look_on(scope) or identity
     if scope.identity.deleting:
         return tear_down(scope)
     refused = check_supported(scope)
@@ -106,18 +106,24 @@ def _only_watch(scope: Scope) -> Step | None:
         taken = adopt(scope)  # writes nothing to the pod: a paused object may observe and render what it names
         if taken is not None:
             return taken
-    if scope.presence in (Presence.PRESENT, Presence.FRESH):
-        start_pod_up(scope)
-        if scope.presence is Presence.PRESENT:
-            asked = check_reachable(scope)
-            if isinstance(asked, Ask):
-                return asked
+    asked = _look_on(scope)
+    if asked is not None:
+        return asked
     scope.wake_in(scope.policy.observe_every)
     return Wait(
         Reason.PAUSED,
         "paused: observed and rendered, acted on in no way. Set spec.paused to false to go on",
         steady=True,
     )
+
+
+def _look_on(scope: Scope) -> Ask | None:
+    """Conditions and row follow the pod, whatever holds our hands."""
+    if scope.presence not in (Presence.PRESENT, Presence.FRESH):
+        return None
+    start_pod_up(scope)
+    asked = check_reachable(scope) if scope.presence is Presence.PRESENT else None
+    return asked if isinstance(asked, Ask) else None
 
 
 def _hold(scope: Scope) -> Step:

@@ -99,7 +99,8 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
                 "pod_id": pod.id,
                 "intent": AttemptIntent.NONE,
                 "intent_time": None,
-                "unknown_since": None,
+                # stays on record: another pod of the same open create may still appear
+                "unknown_since": (base.unknown_since or base.intent_time or scope.now) if known else None,
                 "backoff": None,
                 "refusals": None,
                 "waiting_since": None,

@@ -37,7 +37,7 @@ def total_used_up(scope: Scope) -> Step | None:
     spent = accrued(scope)
     if limit is None or spent < limit:
         return None
-    words = f"${spent:.4f} are spent over all attempts and spend.maxTotal is ${limit:f}"
+    words = f"spend.maxTotal of ${limit:f} over all attempts is used up"
     scope.condition("SpendAllowed", False, Reason.TOTAL_EXHAUSTED, words)
     return Wait(
         Reason.TOTAL_EXHAUSTED, f"{words}: no pod is created or started. Raise spend.maxTotal to go on", stalled=True

@@ -176,7 +176,7 @@ def retire(scope: Scope, reason: str) -> None:
     scope.put(
         attempt=Attempt(
             id=None,
-            retired_nonces=(*(attempt.retired_nonces or ()), *((attempt.nonce,) if attempt.nonce else ()))[-10:],
+            retired_nonces=_retired(attempt),
             cause=attempt.cause,
         ),
         pod=None,
@@ -189,6 +189,17 @@ def retire(scope: Scope, reason: str) -> None:
     del pod
     scope.presence = Presence.NONE
     scope.pod = None
+
+
+def _retired(attempt: Attempt) -> tuple[str, ...]:
+    """Nonces known for ghosts, the one that is forgotten first at the front.
+
+    A create that was answered plainly has made its one pod, so its nonce must not crowd out those of open outcomes.
+    """
+    known = tuple(attempt.retired_nonces or ())
+    if attempt.nonce is None:
+        return known
+    return ((*known, attempt.nonce) if attempt.unknown_since is not None else (attempt.nonce, *known))[-10:]
 
 
 def finish(scope: Scope) -> None:

@@ -12,7 +12,7 @@ from gpupod_operator.core.gpupod import migration, permission, stopping
 from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
-from gpupod_operator.core.gpupod.limits import check_limits
+from gpupod_operator.core.gpupod.limits import check_limits, total_used_up
 from gpupod_operator.core.gpupod.patching import declare_port, note_patched
 from gpupod_operator.core.gpupod.reachability import check_reachable
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
@@ -53,16 +53,13 @@ def keep_running(scope: Scope) -> Step | None:
     if degraded is not None:
         return degraded
     if exited and _resumable(scope):
-        return stopping.start(scope) if not _asked_to_move(scope) else _move(scope)
+        return _move(scope) if _asked_to_move(scope) else _start(scope)
     if scope.pod is not None and attempt.intent is AttemptIntent.START and scope.pod.state is ProviderState.RUNNING:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, backoff=None)
     note_patched(scope)
     ended = ended_by_itself(scope)
     if ended is not None:
         return ended
-    limited = check_limits(scope)
-    if limited is not None:
-        return limited
     asked = _asked_to_move(scope)
     if asked and migration.active_step(scope) is None:
         migration.begin(scope, "a person asked for it by annotation")
@@ -71,11 +68,23 @@ def keep_running(scope: Scope) -> Step | None:
         up = check_reachable(scope)
     if isinstance(up, Ask):
         return up
+    # after the look at the pod: an end that the gate holds must not blind us to what goes on paying
+    limited = check_limits(scope)
+    if limited is not None:
+        return limited
     return _remedy(scope, up, asked=asked)
 
 
 def _asked_to_move(scope: Scope) -> bool:
     return scope.pod_id is not None and scope.identity.annotations.get(MIGRATE) == scope.pod_id
+
+
+def _start(scope: Scope) -> Step:
+    """A start pays as a create does: nothing is left to spend, nothing is started, and the wish to start is kept."""
+    used_up = total_used_up(scope)
+    if used_up is not None:
+        scope.put(ended=scope.before.ended)
+    return used_up or stopping.start(scope)
 
 
 def _move(scope: Scope) -> Step:

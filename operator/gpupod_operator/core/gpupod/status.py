@@ -197,12 +197,14 @@ def _up(scope: Scope, reason: Reason | None) -> Phase:
             return Phase.DIAGNOSING
         return Phase.READY
     attempt = scope.status.attempt
+    if reason is Reason.IMAGE_ERROR:
+        return Phase.FAILED
     if scope.presence is Presence.FRESH or (scope.pod is not None and scope.pod.state is ProviderState.PROVISIONING):
         return Phase.PROVISIONING
     if scope.presence is Presence.UNKNOWN and scope.before.phase is not None:
         return scope.before.phase
     if attempt is not None and not attempt.ever_ready and scope.status.episode is None:
-        return Phase.FAILED if reason is Reason.IMAGE_ERROR else Phase.STARTING
+        return Phase.STARTING
     return Phase.UNREACHABLE
 
 
