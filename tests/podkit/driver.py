@@ -37,6 +37,7 @@ from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import AccountIdentity, NetworkVolume, ProviderPod
 from gpupod_operator.core.shell import ShellReading, ShellTarget, SshClass
 from gpupod_operator.ports import ProviderError
+from gpupod_operator.runtime.gather import abandon_reason
 from podkit.cloud import OFFERS, Cloud
 from podkit.hosts import TREE, Host
 
@@ -255,7 +256,8 @@ class Driver:
         agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
         cells = []
         for uid, cell in self.cells.items():
-            fresh = dataclasses.replace(cell, agent=agent.cells.get(uid) if agent is not None else None)
+            given_up = abandon_reason(self.annotations.get("gpupod.dev/abandon-data"), pod_id)
+            fresh = dataclasses.replace(cell, abandoned=given_up, agent=agent.cells.get(uid) if agent is not None else None)
             if need is Need.LISTINGS:
                 listing = self.hub.get(uid, Known(empty_listing(self.now)))
                 fresh = dataclasses.replace(fresh, listing=listing, commits=Known(self.commits.get(uid, ())))

@@ -49,6 +49,7 @@ class Host:
     def restart(self) -> None:
         """Everything that ran has ended; the container disk is fresh."""
         self.launches.clear()
+        self.cells.clear()
         self.agent_running = False
         self.attempt = None
 

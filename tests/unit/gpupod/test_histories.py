@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from gatekit.cells import agent_cell
 from gpupod_operator.core.plan import CreatePod, DeletePod, PatchPod, Plan, StartPod, StopPod
 from gpupod_operator.core.provider import Failure, InventoryState, PortMapping, ProviderPod, ProviderState
 from gpupod_operator.core.shell import SshClass
@@ -45,6 +46,8 @@ class WatchedDriver(Driver):
             assert (receipt.pod_id, receipt.at) == (action.pod.id, self.now)
             assert action.pod.id == self.pod_id
             assert receipt.reason == "Undo" or not self.spec.keep_running
+            if self.spec.remediation.artifacts == "RequireVerified" and receipt.reason != "Undo":
+                assert finished_and_at_stake(self) == []
         return super()._perform(plan)
 
 
@@ -53,6 +56,16 @@ def known_nonces(d: Driver) -> set[str]:
     if attempt is None:
         return set()
     return {*(attempt.retired_nonces or ()), *((attempt.nonce,) if attempt.nonce else ())}
+
+
+def finished_and_at_stake(d: Driver) -> list[str]:
+    """Cells whose only copy is on the recorded pod; a pod that is not running has lost its container disk already."""
+    pod = d.cloud.pods.get(d.pod_id)
+    if pod is None or pod.state in (ProviderState.EXITED, ProviderState.TERMINATED):
+        return []
+    cells = d.host().cells.values()
+    given_up = d.annotations.get("gpupod.dev/abandon-data", "").startswith(f"{d.pod_id}:")
+    return [] if given_up else [c.uid for c in cells if c.done_seen and c.uid not in d.hub]
 
 
 def ours(d: Driver) -> list[ProviderPod]:
@@ -167,6 +180,20 @@ class Histories(RuleBasedStateMachine):
     def the_workload_ends(self, code):
         self.d.host().end(code)
 
+    @precondition(lambda self: self.d.pod_id is not None and self.d.status.workload is not None)
+    @rule(uid=st.sampled_from(["c1", "c2"]), state=st.sampled_from(["Pending", "Producing", "Produced", "Failed"]))
+    def the_workload_produces(self, uid, state):
+        done = state in ("Produced", "Failed")
+        self.d.declare(uid, state=state, done=done)
+        self.d.host().cells[uid] = agent_cell(uid, state, done_seen=done)
+
+    @precondition(lambda self: self.d.cells)
+    @rule()
+    def a_cell_is_deleted(self):
+        self.d.cells.popitem()  # as abandoned: the finalizer of a cell with data goes only then
+        for host in self.d.hosts.values():
+            host.cells = {uid: cell for uid, cell in host.cells.items() if uid in self.d.cells}
+
     @rule(state=st.sampled_from(["Running", "Stopped"]), paid=st.booleans(), kept=st.booleans(), paused=st.booleans())
     def a_person_edits(self, state, paid, kept, paused):
         self.d.edit(state=state, spend={"allow_paid": paid}, keep_running=kept and paid, paused=paused and kept)
@@ -183,6 +210,12 @@ class Histories(RuleBasedStateMachine):
         strange = [p.id for p in ours(self.d) if p.id != self.d.pod_id and p.stamp.nonce not in known_nonces(self.d)]
         assert strange == []
 
+    def _give_up(self) -> bool:
+        """Another pod may have been taken over meanwhile: the person gives up that one's data, too."""
+        if self.d.pod_id is not None:
+            self.d.annotations["gpupod.dev/abandon-data"] = f"{self.d.pod_id}: the test is over"
+        return False
+
     def teardown(self):
         if not hasattr(self, "d"):
             return
@@ -195,11 +228,13 @@ class Histories(RuleBasedStateMachine):
             host.ssh = SshClass.OK
         d.edit(paused=False, keep_running=False, deletion_policy="Terminate")
         d.deleting = True
+        if d.pod_id is not None:
+            d.annotations["gpupod.dev/abandon-data"] = f"{d.pod_id}: the test is over"
         d.cloud.tick()
         for pod in ours(d):
             if pod.state is ProviderState.TERMINATED:
                 del d.cloud.pods[pod.id]
-        d.run(until=lambda: d.released, limit=timedelta(hours=1))
+        d.run(until=lambda: d.released or self._give_up(), limit=timedelta(hours=1))
         assert ours(d) == []
 
 

@@ -57,6 +57,23 @@ def test_an_image_error_is_never_moved_off():
     assert d.condition("Stalled") == ("True", Reason.IMAGE_ERROR)
 
 
+def test_an_image_error_ends_the_wait_within_two_minutes():
+    d = booting()
+    d.cloud.logs = ("pull access denied for img",)
+    d.run(limit=timedelta(minutes=2))
+    assert d.condition("Stalled") == ("True", Reason.IMAGE_ERROR)
+    assert d.status.phase == "Failed"
+
+
+def test_a_log_that_cannot_be_read_does_not_take_an_image_error_back():
+    d = booting()
+    d.cloud.logs = ("pull access denied for img",)
+    d.run(limit=timedelta(minutes=2))
+    d.cloud.logs = None
+    d.run(limit=timedelta(minutes=5))
+    assert d.condition("Stalled") == ("True", Reason.IMAGE_ERROR)
+
+
 def test_an_image_error_that_shows_late_ends_a_running_wedge_clock():
     d = booting(health={"startTimeout": "5m", "wedgeAfter": "30m"})
     d.run(limit=timedelta(minutes=20))

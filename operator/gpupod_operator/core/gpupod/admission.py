@@ -53,8 +53,8 @@ def check_account(scope: Scope) -> Step | None:
         return Wait(
             Reason.ACCOUNT_MISMATCH,
             f"pod {scope.pod_id or '(not settled yet)'} was created under account {recorded.id}, but the key in "
-            f"spec.account belongs to {identity.id}: frozen, the pod bills {scope.price}. Put back a key of the recorded "
-            f"account",
+            f"spec.account belongs to {identity.id}: frozen, the pod bills {scope.price}. Put back a key of the "
+            f"recorded account",
             stalled=True,
         )
     if (

@@ -11,6 +11,7 @@ from gpupod_operator.core.gpupod.starting import (
     SSH_PORT,
     boot_began,
     follow_endpoint,
+    hopeless_image,
     past_start_budget,
 )
 from gpupod_operator.core.plan import Need
@@ -84,6 +85,9 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
             drop_row_if_lost(scope)
     if kind is Reason.NEVER_PUBLISHED and not attempt.ever_ready:
         began = boot_began(scope)
+        hopeless = hopeless_image(scope, pod)
+        if hopeless is not None:
+            return hopeless
         if scope.now - began <= scope.spec.health.start_timeout:
             scope.condition("Reachable", False, Reason.STARTING, "no port mapping yet")
             scope.wake_at(began + scope.spec.health.start_timeout)

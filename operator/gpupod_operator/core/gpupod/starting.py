@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from gpupod_operator.api.conditions import find_condition
 from gpupod_operator.api.gpupod_status import AttemptIntent, Ended, EndpointStatus
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.candidates import price_cap
@@ -76,6 +77,9 @@ def _booting(scope: Scope, pod: ProviderPod) -> Step:
     began = boot_began(scope)
     budget = scope.spec.health.start_timeout
     scope.condition("Reachable", False, Reason.STARTING, f"pod {pod.id} is {pod.raw_state}")
+    hopeless = hopeless_image(scope, pod)
+    if hopeless is not None:
+        return hopeless
     if scope.now - began <= budget:
         scope.wake_at(began + budget)
         return Wait(
@@ -84,6 +88,31 @@ def _booting(scope: Scope, pod: ProviderPod) -> Step:
             until=began + budget,
         )
     return past_start_budget(scope, pod)
+
+
+def hopeless_image(scope: Scope, pod: ProviderPod) -> Step | None:
+    """Within the budget the host's log is read about once a minute: an image that cannot start ends the wait at once."""
+    elapsed, minute = scope.now - boot_began(scope), timedelta(minutes=1)
+    before = find_condition(scope.before.conditions, "Reachable")
+    known = before is not None and before.reason == Reason.IMAGE_ERROR
+    if not known and (elapsed < minute or elapsed // minute == (elapsed - scope.policy.observe_every) // minute):
+        return None
+    log = scope.facts.system_log
+    if log is None:
+        return Ask(frozenset({Need.SYSTEM_LOG}))
+    error = image_error(log.value) if isinstance(log, Known) else before.message if known and before else None
+    return _image_failed(scope, pod, error) if error is not None else None
+
+
+def _image_failed(scope: Scope, pod: ProviderPod, error: str) -> Wait:
+    scope.condition("Reachable", False, Reason.IMAGE_ERROR, error)
+    clear_episode(scope)
+    return Wait(
+        Reason.IMAGE_ERROR,
+        f"pod {pod.id} cannot start its image ({error[:200]}): another host would only burn money. Correct "
+        f"container.image or container.registry, then set gpupod.dev/migrate: {pod.id}; the pod bills {scope.price}",
+        stalled=True,
+    )
 
 
 def past_start_budget(scope: Scope, pod: ProviderPod) -> Step:
@@ -95,14 +124,7 @@ def past_start_budget(scope: Scope, pod: ProviderPod) -> Step:
     lines = log.value if isinstance(log, Known) else ()
     error = image_error(lines)
     if error is not None:
-        scope.condition("Reachable", False, Reason.IMAGE_ERROR, error)
-        clear_episode(scope)
-        return Wait(
-            Reason.IMAGE_ERROR,
-            f"pod {pod.id} cannot start its image ({error[:200]}): another host would only burn money. Correct "
-            f"container.image or container.registry; the pod bills {scope.price}",
-            stalled=True,
-        )
+        return _image_failed(scope, pod, error)
     if pulls(lines) and scope.now - began <= 2 * budget:
         scope.condition("Reachable", False, Reason.SLOW_PULL, "the image is still being pulled")
         scope.wake_at(began + 2 * budget)
