@@ -156,8 +156,14 @@ class Cloud:
 
     def exit(self, pod_id: str) -> None:
         """The pod is stopped, by whomever."""
-        self.change(pod_id, state=ProviderState.EXITED, raw_state="EXITED", mappings=(), has_runtime=False,
-                    cost_per_hour=Decimal(0))
+        self.change(
+            pod_id,
+            state=ProviderState.EXITED,
+            raw_state="EXITED",
+            mappings=(),
+            has_runtime=False,
+            cost_per_hour=Decimal(0),
+        )
 
     def start(self, pod_id: str) -> Answer:
         self.calls.append(Call("start", pod_id, self.now))
@@ -170,8 +176,15 @@ class Cloud:
         """The pod is started, by whomever: a new port and a new start time."""
         self.made += 1
         mapping = (PortMapping(22, 20000 + self.made, "1.2.3.4"),)
-        self.change(pod_id, state=ProviderState.RUNNING, raw_state="RUNNING", mappings=mapping, has_runtime=True,
-                    cost_per_hour=Decimal(2), started_at=self.now)
+        self.change(
+            pod_id,
+            state=ProviderState.RUNNING,
+            raw_state="RUNNING",
+            mappings=mapping,
+            has_runtime=True,
+            cost_per_hour=Decimal(2),
+            started_at=self.now,
+        )
         if pod_id in self.pods:
             self.pods[pod_id] = self.restart(self.pods[pod_id])
 

@@ -43,9 +43,12 @@ from podkit.hosts import TREE, Host
 
 UID, INSTANCE = "uid-pod", "inst"
 TICK = timedelta(seconds=15)
+ACCOUNT = Known(AccountIdentity("acc", "fp", verified=True))
+SECRETS = Known(SecretsReport(ssh_public_key="ssh"))
+NO_VOLUME = Known(None)
 
 
-class Crashed(Exception):  # noqa: N818 - what happened to the process
+class Crashed(Exception):
     """The operator died here; `status` is what the API server holds."""
 
 
@@ -65,9 +68,9 @@ class Driver:
     cloud: Cloud = field(default_factory=Cloud)
     status: GpuPodStatus = field(default_factory=GpuPodStatus)
     policy: Policy = field(default_factory=Policy)
-    account: Fact[AccountIdentity] = Known(AccountIdentity("acc", "fp", True))
-    secrets: Fact[SecretsReport] = Known(SecretsReport(ssh_public_key="ssh"))
-    volume: Fact[NetworkVolume | None] = Known(None)
+    account: Fact[AccountIdentity] = ACCOUNT
+    secrets: Fact[SecretsReport] = SECRETS
+    volume: Fact[NetworkVolume | None] = NO_VOLUME
     annotations: dict[str, str] = field(default_factory=dict)
     generation: int = 1
     deleting: bool = False
@@ -257,7 +260,8 @@ class Driver:
         cells = []
         for uid, cell in self.cells.items():
             given_up = abandon_reason(self.annotations.get("gpupod.dev/abandon-data"), pod_id)
-            fresh = dataclasses.replace(cell, abandoned=given_up, agent=agent.cells.get(uid) if agent is not None else None)
+            seen = agent.cells.get(uid) if agent is not None else None
+            fresh = dataclasses.replace(cell, abandoned=given_up, agent=seen)
             if need is Need.LISTINGS:
                 listing = self.hub.get(uid, Known(empty_listing(self.now)))
                 fresh = dataclasses.replace(fresh, listing=listing, commits=Known(self.commits.get(uid, ())))

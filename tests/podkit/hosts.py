@@ -43,8 +43,9 @@ class Host:
             cells=dict(self.cells),
             problem=self.agent_problem,
         )
-        return ShellReading(SshClass.OK, "", now, host_key=self.key, tcp_open=True,
-                            launches=tuple(self.launches), agent=agent)
+        return ShellReading(
+            SshClass.OK, "", now, host_key=self.key, tcp_open=True, launches=tuple(self.launches), agent=agent
+        )
 
     def restart(self) -> None:
         """Everything that ran has ended; the container disk is fresh."""

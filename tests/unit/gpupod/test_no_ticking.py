@@ -1,4 +1,4 @@
-"""Nothing ticks: in an unchanged world a pass writes nothing and does nothing, in every state where an object can rest."""
+"""Nothing ticks: in an unchanged world a pass writes and does nothing, wherever an object can rest."""
 
 from __future__ import annotations
 
@@ -86,9 +86,7 @@ def strange() -> Driver:
 def booting(*logs: str) -> Driver:
     d = Driver()
     d.cloud.logs = logs
-    d.cloud.make = lambda p: replace(
-        p, state=ProviderState.PROVISIONING, raw_state="PROVISIONING", mappings=()
-    )
+    d.cloud.make = lambda p: replace(p, state=ProviderState.PROVISIONING, raw_state="PROVISIONING", mappings=())
     return d
 
 

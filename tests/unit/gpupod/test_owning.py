@@ -1,4 +1,4 @@
-"""Which pod is ours: adoption, pods that carry our stamp beside the recorded one, a status that is older than the world."""
+"""Which pod is ours: adoption, stamps beside the recorded pod, a status that is older than the world."""
 
 from __future__ import annotations
 

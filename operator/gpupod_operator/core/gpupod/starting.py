@@ -91,7 +91,7 @@ def _booting(scope: Scope, pod: ProviderPod) -> Step:
 
 
 def hopeless_image(scope: Scope, pod: ProviderPod) -> Step | None:
-    """Within the budget the host's log is read about once a minute: an image that cannot start ends the wait at once."""
+    """Within the budget the host's log is read about once a minute: a hopeless image ends the wait at once."""
     elapsed, minute = scope.now - boot_began(scope), timedelta(minutes=1)
     before = find_condition(scope.before.conditions, "Reachable")
     known = before is not None and before.reason == Reason.IMAGE_ERROR

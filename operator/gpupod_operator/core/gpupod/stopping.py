@@ -140,7 +140,7 @@ def _lift(scope: Scope) -> Step | None:
         due = attempt.intent_time + max(4 * scope.policy.observe_every, timedelta(seconds=30))
         if scope.now < due:
             scope.wake_in(scope.policy.observe_every)
-            return Wait(Reason.STOPPING, f"pod {scope.pod_id} is stopping; it is started once it has stopped", until=due)
+            return Wait(Reason.STOPPING, f"pod {scope.pod_id} is stopping; then it is started", until=due)
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
     scope.put(ended=None)
     return None

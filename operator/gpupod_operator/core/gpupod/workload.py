@@ -100,7 +100,8 @@ def _workload(scope: Scope) -> Step | None:
         return None
     state = scope.status.workload
     launched = attempt.launched_start is not None and attempt.launched_start == pod.started_at
-    launch_id = _own_launch(scope) or f"{pod.id}-{pod.started_at.strftime('%Y%m%dT%H%M%S') if pod.started_at else 'first'}"
+    start = pod.started_at.strftime("%Y%m%dT%H%M%S") if pod.started_at else "first"
+    launch_id = _own_launch(scope) or f"{pod.id}-{start}"
     # a launch that ended before the second session looked is a launch all the same: never a second one
     mine = next((r for r in reading.launches or () if r.launch_id == launch_id), None)
     if mine is not None and not launched:
