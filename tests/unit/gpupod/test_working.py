@@ -10,7 +10,7 @@ import pytest
 from gatekit.cells import agent_cell, commit, listing, manifest_bytes
 from gatekit.cells import status as cell_status
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.core.known import Known, Unknown
+from gpupod_operator.core.known import Known
 from gpupod_operator.core.shell import SshClass
 from podkit.driver import Crashed, Driver, spec_of
 
@@ -191,60 +191,6 @@ def test_a_stop_drains_first_and_a_withdrawn_stop_launches_again():
     d.edit(state="Running")
     d.run(until=lambda: launches(d) == 2 and d.status.workload.state == "Running", limit=timedelta(minutes=2))
     assert d.status.attempt.intent == "None"
-
-
-def test_unverified_cells_hold_a_deletion_and_the_message_names_them():
-    d = working()
-    d.declare(state="Produced", done=True)
-    d.host().cells["c1"] = agent_cell("c1", "Failed", done_seen=True, error_message="quota")
-    d.run(limit=timedelta(minutes=1))
-    d.deleting = True
-    d.run(limit=timedelta(hours=1))
-    assert not d.released
-    assert d.cloud.sent("delete") == []
-    assert "c1" in d.status.message
-    assert "abandon-data" in d.status.message
-
-
-def test_a_hub_that_cannot_be_read_holds_every_end():
-    d = working()
-    d.declare(state="Uploaded", done=True)
-    d.hub["c1"] = Unknown("503")
-    d.deleting = True
-    d.run(limit=timedelta(hours=1))
-    assert not d.released
-    assert d.cloud.sent("delete") == []
-    verified(d)
-    d.run(until=lambda: d.released, limit=timedelta(minutes=10))
-    assert d.status.receipt.verified == 1
-
-
-def test_the_agent_is_put_on_the_pod_before_the_work():
-    d = Driver(spec_of(workload=WORK))
-    d.declare("c1", state="Pending")
-    d.run(until=lambda: d.status.workload is not None and d.status.workload.state == "Running")
-    assert d.host("pod-1").acts == ["install", "launch"]
-    d.run(limit=timedelta(minutes=10))
-    assert d.host("pod-1").acts == ["install", "launch"]
-
-
-def test_an_agent_that_never_comes_up_is_not_installed_in_a_busy_loop():
-    d = Driver(spec_of(workload=WORK))
-    d.declare("c1", state="Pending")
-    d.host("pod-1").agent_starts = False
-    d.run(limit=timedelta(minutes=10))
-    assert d.host("pod-1").acts.count("install") <= 42
-    assert launches(d) == 1
-
-
-def test_an_agent_that_cannot_run_here_is_told_and_the_work_goes_on():
-    d = Driver(spec_of(workload=WORK))
-    d.declare("c1", state="Pending")
-    d.host("pod-1").agent_starts = False
-    d.host("pod-1").agent_problem = "Python 3.8 and no venv"
-    d.run(limit=timedelta(minutes=10))
-    assert d.condition("ArtifactsSafe") == ("Unknown", Reason.AGENT_UNAVAILABLE)
-    assert launches(d) == 1
 
 
 def test_a_reset_launches_the_work_again_even_where_its_old_record_survived():
