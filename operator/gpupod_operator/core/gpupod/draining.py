@@ -5,8 +5,8 @@ from __future__ import annotations
 from gpupod_operator.api.gpupod_status import AttemptIntent
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst
+from gpupod_operator.core.gpupod.launches import renew_launch
 from gpupod_operator.core.gpupod.scope import Act, Scope, Step, Wait
-from gpupod_operator.core.gpupod.workload import renew_launch
 from gpupod_operator.core.plan import DrainWorkload
 
 

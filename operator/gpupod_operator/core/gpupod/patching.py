@@ -8,10 +8,10 @@ from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import permission
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.episodes import clear_episode
+from gpupod_operator.core.gpupod.launches import renew_launch
 from gpupod_operator.core.gpupod.migration import delete_again_after
 from gpupod_operator.core.gpupod.scope import Act, Scope, Step, Wait
 from gpupod_operator.core.gpupod.starting import SSH_PORT
-from gpupod_operator.core.gpupod.workload import renew_launch
 from gpupod_operator.core.ownership import OwnedPod
 from gpupod_operator.core.plan import PatchPod
 from gpupod_operator.core.provider import PatchRequest

@@ -9,15 +9,17 @@ from gpupod_operator.api.policies import OnSuccess, RemediationAction
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import migration, permission, stopping
+from gpupod_operator.core.gpupod.bargain import bargain_problem, zero_gpus
 from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
+from gpupod_operator.core.gpupod.launches import workload_over
 from gpupod_operator.core.gpupod.limits import check_limits, total_used_up
 from gpupod_operator.core.gpupod.patching import declare_port, note_patched
 from gpupod_operator.core.gpupod.reachability import check_reachable
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
-from gpupod_operator.core.gpupod.starting import bargain_problem, ended_by_itself, start_pod_up, zero_gpus
-from gpupod_operator.core.gpupod.workload import place, workload_over
+from gpupod_operator.core.gpupod.starting import ended_by_itself, start_pod_up
+from gpupod_operator.core.gpupod.workload import place
 from gpupod_operator.core.provider import ProviderState
 
 

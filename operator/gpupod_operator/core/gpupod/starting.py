@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from gpupod_operator.api.conditions import find_condition
 from gpupod_operator.api.gpupod_status import AttemptIntent, Ended, EndpointStatus
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.core.gpupod.candidates import price_cap
 from gpupod_operator.core.gpupod.episodes import clear_episode, is_wedged, note_fault
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.known import Known
@@ -26,31 +25,6 @@ IMAGE_ERRORS = (
     "repository does not exist",
     "invalid reference format",
 )
-
-
-def bargain_problem(scope: Scope) -> tuple[Reason, str] | None:
-    """Is what we got what we asked for? Price against the caps and GPU count against the ask, before any launch."""
-    attempt, pod = scope.status.attempt, scope.pod
-    if attempt is None or pod is None or (attempt.candidate is None and not attempt.taken_over):
-        return None
-    if attempt.launch_confirmed or attempt.contacted or attempt.ever_ready:
-        return None  # in use: a cap that is lowered now is for the next create and must not end work
-    if pod.state in (ProviderState.EXITED, ProviderState.TERMINATED):
-        return None
-    candidate, spec = attempt.candidate, scope.spec
-    cap = price_cap(spec, candidate) if candidate is not None else spec.spend.max_price_per_hour
-    if cap is not None and pod.cost_per_hour is not None and pod.cost_per_hour > cap:
-        return (
-            Reason.PRICE_OVER_CAP,
-            f"pod {pod.id} bills ${pod.cost_per_hour:f}/h, over the cap of ${cap:f}/h",
-        )
-    counts = {candidate.count or 1} if candidate is not None else {c.count for c in spec.placement.candidates}
-    placed = pod.state is ProviderState.RUNNING and not attempt.restarted
-    fine = counts if placed else counts | {0}
-    if pod.gpu_count is not None and counts and pod.gpu_count not in fine:
-        asked = " or ".join(str(count) for count in sorted(counts))
-        return Reason.GPU_COUNT_MISMATCH, f"pod {pod.id} has {pod.gpu_count} GPUs instead of {asked}"
-    return None
 
 
 def start_pod_up(scope: Scope) -> Step | None:
@@ -204,12 +178,6 @@ def ended_by_itself(scope: Scope) -> Step | None:
             )
         scope.condition("Wedged", True, Reason.HOST_FAULT, words)
     return None
-
-
-def zero_gpus(scope: Scope) -> bool:
-    """A degraded start: the pod runs without the GPUs that were asked for."""
-    pod = scope.pod
-    return pod is not None and pod.state is ProviderState.RUNNING and pod.gpu_count == 0
 
 
 def follow_endpoint(scope: Scope) -> PortMapping | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from datetime import datetime
 
 from gpupod_operator.api.gpupod_status import AttemptIntent, WorkloadState, WorkloadStatus
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import CellFacts
+from gpupod_operator.core.gpupod.launches import own_launch, started_before
 from gpupod_operator.core.gpupod.scope import Act, Ask, Scope, Step, Wait
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import InstallAgent, LaunchWorkload, Need
@@ -101,7 +101,7 @@ def _workload(scope: Scope) -> Step | None:
     state = scope.status.workload
     launched = attempt.launched_start is not None and attempt.launched_start == pod.started_at
     start = pod.started_at.strftime("%Y%m%dT%H%M%S") if pod.started_at else "first"
-    launch_id = _own_launch(scope) or f"{pod.id}-{start}"
+    launch_id = own_launch(scope) or f"{pod.id}-{start}"
     # a launch that ended before the second session looked is a launch all the same: never a second one
     mine = next((r for r in reading.launches or () if r.launch_id == launch_id), None)
     if mine is not None and not launched:
@@ -149,46 +149,6 @@ def _workload(scope: Scope) -> Step | None:
     )
 
 
-def _own_launch(scope: Scope) -> str | None:
-    """The launch id on record for this start: a relaunch within one start has an id of its own."""
-    pod, state = scope.pod, scope.status.workload
-    same = pod is not None and state is not None and (state.pod_id, state.pod_started_at) == (pod.id, pod.started_at)
-    return state.launch_id if same and state is not None else None
-
-
-def renew_launch(scope: Scope) -> None:
-    """The next launch of this start is another one than the one that was ended: no record of that answers for it."""
-    state = scope.status.workload
-    if state is None or state.launch_id is None:
-        return
-    base, mark, count = state.launch_id.rpartition(".r")
-    again = f"{base}.r{int(count) + 1}" if mark and count.isdigit() else f"{state.launch_id}.r2"
-    scope.put(
-        workload=WorkloadStatus(
-            state=WorkloadState.NOT_STARTED,
-            pod_id=state.pod_id,
-            pod_started_at=state.pod_started_at,
-            launch_id=again,
-            ended_at=state.ended_at,
-        )
-    )
-
-
-def workload_over(scope: Scope) -> bool:
-    """It ended by itself, or never started: what drains the pod then is the end of the work, not its interruption."""
-    state = scope.status.workload
-    return state is not None and state.state in (
-        WorkloadState.SUCCEEDED,
-        WorkloadState.FAILED,
-        WorkloadState.START_FAILED,
-    )
-
-
-def _started_before(scope: Scope, record: LaunchRecord) -> datetime | None:
-    state = scope.status.workload
-    return state.started_at if state is not None and state.launch_id == record.launch_id else None
-
-
 def _live(launches: tuple[LaunchRecord, ...] | None) -> LaunchRecord | None:
     """A launch whose process is alive, whichever attempt recorded it: never a second start beside it."""
     return next((r for r in launches or () if r.alive is True and r.exit_code is None), None)
@@ -208,7 +168,7 @@ def _confirmed(scope: Scope, record: LaunchRecord) -> Step | None:
         workload=WorkloadStatus(
             state=WorkloadState.RUNNING,
             pid=record.pid,
-            started_at=record.started_at or _started_before(scope, record) or scope.now,
+            started_at=record.started_at or started_before(scope, record) or scope.now,
             pod_id=pod.id,
             pod_started_at=pod.started_at,
             launch_id=record.launch_id,

@@ -1,0 +1,50 @@
+"""Launches by id: one per start, and another one when the work is launched again within a start."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from gpupod_operator.api.gpupod_status import WorkloadState, WorkloadStatus
+from gpupod_operator.core.gpupod.scope import Scope
+from gpupod_operator.core.shell import LaunchRecord
+
+
+def own_launch(scope: Scope) -> str | None:
+    """The launch id on record for this start: a relaunch within one start has an id of its own."""
+    pod, state = scope.pod, scope.status.workload
+    same = pod is not None and state is not None and (state.pod_id, state.pod_started_at) == (pod.id, pod.started_at)
+    return state.launch_id if same and state is not None else None
+
+
+def renew_launch(scope: Scope) -> None:
+    """The next launch of this start is another one than the one that was ended: no record of that answers for it."""
+    state = scope.status.workload
+    if state is None or state.launch_id is None:
+        return
+    base, mark, count = state.launch_id.rpartition(".r")
+    again = f"{base}.r{int(count) + 1}" if mark and count.isdigit() else f"{state.launch_id}.r2"
+    scope.put(
+        workload=WorkloadStatus(
+            state=WorkloadState.NOT_STARTED,
+            pod_id=state.pod_id,
+            pod_started_at=state.pod_started_at,
+            launch_id=again,
+            ended_at=state.ended_at,
+        )
+    )
+
+
+def workload_over(scope: Scope) -> bool:
+    """It ended by itself, or never started: what drains the pod then is the end of the work, not its interruption."""
+    state = scope.status.workload
+    return state is not None and state.state in (
+        WorkloadState.SUCCEEDED,
+        WorkloadState.FAILED,
+        WorkloadState.START_FAILED,
+    )
+
+
+def started_before(scope: Scope, record: LaunchRecord) -> datetime | None:
+    """When this very launch was first seen, if its record does not say so."""
+    state = scope.status.workload
+    return state.started_at if state is not None and state.launch_id == record.launch_id else None
