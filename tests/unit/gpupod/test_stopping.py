@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.core.provider import Failure
+from gpupod_operator.core.provider import Failure, ProviderState
 from gpupod_operator.core.shell import SshClass
 from podkit.driver import Crashed, Driver, spec_of
 
@@ -180,3 +180,38 @@ def test_a_pod_that_vanishes_while_stopped_by_order_stays_ended():
     d.run(limit=timedelta(minutes=10))
     assert d.status.phase == "Stopped"
     assert len(d.cloud.sent("create")) == 1
+
+
+def test_a_stop_that_was_lost_is_repeated_under_its_own_reason():
+    d = ready(remediation={"artifacts": "Disposable", "action": "Stop", "approval": "Manual"})
+    d.host().ssh = SshClass.TIMEOUT
+    d.cloud.wedge("pod-1")
+    d.run(limit=timedelta(minutes=14))
+    d.crash = "intent"
+    with pytest.raises(Crashed):
+        d.run(limit=timedelta(minutes=5))
+    assert d.cloud.sent("stop") == []
+    d.run(until=lambda: d.status.phase == "Stopped", limit=timedelta(minutes=5))
+    assert d.status.receipt.reason == "Stop"
+
+
+def test_a_pod_stopped_outside_is_moved_when_a_person_asks():
+    d = ready(remediation={"artifacts": "Disposable"})
+    d.cloud.exit("pod-1")
+    d.run(limit=timedelta(minutes=2))
+    d.annotations["gpupod.dev/migrate"] = "pod-1"
+    d.run(until=lambda: d.pod_id == "pod-2" and d.status.phase == "Ready")
+    assert "pod-1" not in d.cloud.pods
+
+
+@pytest.mark.parametrize(("policy", "left"), [("Terminate", []), ("Stop", ["pod-1"])])
+def test_an_error_pod_that_is_wanted_stopped_is_ended_by_the_deletion_policy(policy, left):
+    d = ready(deletionPolicy=policy)
+    d.cloud.change("pod-1", state=ProviderState.ERROR, raw_state="ERROR", mappings=())
+    d.edit(state="Stopped")
+    d.run(limit=timedelta(minutes=10))
+    assert list(d.cloud.pods) == left
+    assert len(d.cloud.sent("create")) == 1
+    if not left:
+        assert d.status.receipt.reason == "Stop"
+        assert d.status.phase == "Stopped"

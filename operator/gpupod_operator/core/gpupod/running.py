@@ -54,8 +54,10 @@ def keep_running(scope: Scope) -> Step | None:
     degraded = _zero_gpus(scope, exited=exited)
     if degraded is not None:
         return degraded
+    if exited and _asked_to_move(scope):
+        return _move(scope)
     if exited and _resumable(scope):
-        return _move(scope) if _asked_to_move(scope) else _start(scope)
+        return _start(scope)
     if scope.pod is not None and attempt.intent is AttemptIntent.START and scope.pod.state is ProviderState.RUNNING:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, backoff=None)
     note_patched(scope)

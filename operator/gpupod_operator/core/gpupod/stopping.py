@@ -7,18 +7,18 @@ from datetime import timedelta
 from gpupod_operator.api.annotations import RESUME
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent, Ended, Receipt
 from gpupod_operator.api.phases import EndedAct
-from gpupod_operator.api.policies import PodState
+from gpupod_operator.api.policies import DeletionPolicy, PodState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateAct, GateReason
-from gpupod_operator.core.gpupod import permission
+from gpupod_operator.core.gpupod import migration, permission
 from gpupod_operator.core.gpupod.backoff import backoff_delay, jittered
 from gpupod_operator.core.gpupod.draining import drain
-from gpupod_operator.core.gpupod.episodes import clear_episode
+from gpupod_operator.core.gpupod.episodes import clear_episode, note_fault
 from gpupod_operator.core.gpupod.scope import Act, Presence, Scope, Step, Wait
 from gpupod_operator.core.gpupod.spend import stopped_rate
 from gpupod_operator.core.ownership import OwnedPod
 from gpupod_operator.core.plan import StartPod, StopPod
-from gpupod_operator.core.provider import ProviderState
+from gpupod_operator.core.provider import ProviderPod, ProviderState
 
 STOPPED_BY_STATE = "spec.state is Stopped"
 
@@ -29,6 +29,8 @@ def stop(scope: Scope, reason: GateReason, why: str, *, ends: bool = True) -> St
     if pod is not None and scope.presence is Presence.PRESENT and pod.state is ProviderState.EXITED:
         return _stopped(scope, why)
     if pod is not None and pod.state is ProviderState.ERROR:
+        if scope.spec.state is PodState.STOPPED and scope.spec.deletion_policy is DeletionPolicy.TERMINATE:
+            return _end_error(scope, pod)
         return Wait(
             Reason.HOST_FAULT,
             f"pod {pod.id} is in ERROR, which RunPod cannot stop: it may bill. Delete the object with deletionPolicy "
@@ -59,6 +61,24 @@ def stop(scope: Scope, reason: GateReason, why: str, *, ends: bool = True) -> St
         record_end(scope, why)
     scope.put_attempt(intent=AttemptIntent.STOP, intent_time=scope.now)
     return Act(StopPod(handle, why), Reason.STOPPING, f"stopping pod {handle.id}: {why}")
+
+
+def _end_error(scope: Scope, pod: ProviderPod) -> Step:
+    """RunPod cannot stop a pod in ERROR: where the policy deletes, the gate is asked to delete it instead."""
+    attempt, words = scope.status.attempt, f"pod {pod.id} is in ERROR, which RunPod cannot stop"
+    assert attempt is not None
+    scope.wake_in(scope.policy.observe_every)
+    sent = attempt.intent_time if attempt.intent is AttemptIntent.DELETE else None
+    if sent is not None and scope.now - sent <= migration.delete_again_after(scope):
+        return Wait(Reason.CONFIRMING_GONE, f"{words}: deleted, waiting for the proof that it is gone")
+    if (note_fault(scope, Reason.HOST_FAULT).observations or 0) < scope.spec.health.confirmations:
+        return Wait(Reason.HOST_FAULT, f"{words}; it is deleted by deletionPolicy once that is confirmed")
+    verdict = permission.ask(scope, GateReason.STOP, act=GateAct.DESTROY)
+    if isinstance(verdict, DrainFirst):
+        return drain(scope, verdict)
+    if not isinstance(verdict, Receipt):
+        return verdict
+    return migration.delete(scope, verdict, f"spec.state is Stopped and {words}")
 
 
 def _stopped(scope: Scope, why: str) -> Step:
@@ -126,7 +146,7 @@ def keep_ended(scope: Scope) -> Step | None:
             # somebody started it outside after our stop: that is a person's word, and stopping it again would undo it
             scope.put(ended=None)
             return None
-        return stop(scope, GateReason.EXPIRE, ended.reason or "ordered")
+        return stop(scope, _permitted_as(scope), ended.reason or "ordered")
     if _exited(scope):
         return _stopped(scope, ended.reason or "ordered")
     return steady(scope, ended.reason or "ordered")
@@ -144,6 +164,13 @@ def _lift(scope: Scope) -> Step | None:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, drained=None)
     scope.put(ended=None)
     return None
+
+
+def _permitted_as(scope: Scope) -> GateReason:
+    """A repeated stop is asked for under the reason of its first receipt: a wedge's stop needs no approval, either."""
+    receipt = scope.status.receipt
+    same = receipt is not None and receipt.pod_id == scope.pod_id and receipt.reason == GateReason.STOP
+    return GateReason.STOP if same else GateReason.EXPIRE
 
 
 def resume_asked(scope: Scope, pod_id: str) -> bool:
