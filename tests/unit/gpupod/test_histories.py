@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
@@ -72,6 +73,20 @@ def ours(d: Driver) -> list[ProviderPod]:
     return [p for p in d.cloud.pods.values() if p.stamp is not None and p.stamp.uid == UID]
 
 
+def event(**what: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A rule after which some time goes on, so that what it did has consequences."""
+
+    def made(happen: Callable[..., None]) -> Callable[..., None]:
+        def step(self, ticks: int, **chosen: Any) -> None:
+            happen(self, **chosen)
+            self.later(ticks)
+
+        step.__name__ = happen.__name__
+        return rule(ticks=st.sampled_from([0, 1, 2, 5]), **what)(step)
+
+    return made
+
+
 class Histories(RuleBasedStateMachine):
     """One object, one account, and everything that can happen to both."""
 
@@ -81,8 +96,9 @@ class Histories(RuleBasedStateMachine):
         work=st.booleans(),
         cap=st.booleans(),
         policy=st.sampled_from(["Terminate", "Terminate", "Stop"]),
+        up=st.sampled_from([True, True, False]),
     )
-    def begin(self, artifacts, action, work, cap, policy):
+    def begin(self, artifacts, action, work, cap, policy, up):
         self.d = WatchedDriver(
             spec_of(
                 placement={"candidates": [{"gpuType": "H100"}, {"gpuType": "A100"}]},
@@ -93,6 +109,8 @@ class Histories(RuleBasedStateMachine):
             )
         )
         self.d.cloud.tick()
+        if up:
+            self.later(4)
 
     def _pass(self) -> None:
         try:
@@ -100,57 +118,53 @@ class Histories(RuleBasedStateMachine):
         except Crashed:
             self.d.settle()
 
-    @rule(ticks=st.integers(1, 4))
-    def time_goes_on(self, ticks):
+    def later(self, ticks: int, tick: timedelta = timedelta(seconds=15)) -> None:
         for _ in range(ticks):
-            self.d.cloud.now += timedelta(seconds=15)
+            self.d.cloud.now += tick
             self.d.cloud.tick()
             self._pass()
 
-    @rule(minutes=st.sampled_from([2, 17]))
+    @rule(minutes=st.sampled_from([2, 17, 20]))
     def much_time_goes_on(self, minutes):
-        for _ in range(minutes):
-            self.d.cloud.now += timedelta(minutes=1)
-            self.d.cloud.tick()
-            self._pass()
+        self.later(minutes, timedelta(minutes=1))
 
-    @rule()
+    @event()
     def woken_without_news(self):
         self._pass()
 
-    @rule(when=st.sampled_from(["intent", "answer"]))
+    @event(when=st.sampled_from(["intent", "answer"]))
     def the_process_will_die(self, when):
         self.d.crash = when
 
-    @rule()
+    @event()
     def the_process_restarts(self):
         self.d.restart()
 
     @precondition(lambda self: self.d.cloud.made + len(self.d.cloud.script) < 8)  # more open nonces than are kept
-    @rule(answer=st.sampled_from(CREATES))
+    @event(answer=st.sampled_from(CREATES))
     def the_next_create_goes_wrong(self, answer):
         self.d.cloud.script.append(answer)
 
-    @rule(failure=st.sampled_from([Failure.HOST_FULL, Failure.THROTTLED, Failure.AMBIGUOUS]))
+    @event(failure=st.sampled_from([Failure.HOST_FULL, Failure.THROTTLED, Failure.AMBIGUOUS]))
     def the_next_start_goes_wrong(self, failure):
         self.d.cloud.start_script.append(failure)
 
-    @rule(listing=st.sampled_from(["ok", "ok", "unknown", "suspect"]), get=st.sampled_from(["ok", "ok", "unknown"]))
+    @event(listing=st.sampled_from(["ok", "ok", "unknown", "suspect"]), get=st.sampled_from(["ok", "ok", "unknown"]))
     def observation(self, listing, get):
         self.d.cloud.listing, self.d.cloud.get = listing, get
 
-    @rule()
+    @event()
     def hidden_pods_appear(self):
         self.d.cloud.hidden.clear()
 
-    @rule(change=st.sampled_from(["price", "count", "zero", "none"]))
+    @event(change=st.sampled_from(["price", "count", "zero", "none"]))
     def the_vendor_gives_something_else(self, change):
         changes = {"price": {"cost_per_hour": Decimal(9)}, "count": {"gpu_count": 3}, "zero": {"gpu_count": 0}}
         self.d.cloud.make = lambda p: replace(p, **changes.get(change, {}))
         self.d.cloud.restart = lambda p: replace(p, gpu_count=0 if change == "zero" else 1)
 
     @precondition(lambda self: self.d.pod_id in self.d.cloud.pods)
-    @rule(what=st.sampled_from(["exit", "gone", "wedge", "map", "error", "terminated", "run", "ports"]))
+    @event(what=st.sampled_from(["exit", "gone", "wedge", "map", "error", "terminated", "run", "ports"]))
     def something_happens_to_the_pod(self, what):
         cloud, pod_id = self.d.cloud, self.d.pod_id
         if what == "exit":
@@ -171,35 +185,35 @@ class Histories(RuleBasedStateMachine):
             cloud.change(pod_id, state=state, raw_state=str(state), mappings=())
 
     @precondition(lambda self: self.d.pod_id is not None)
-    @rule(ssh=st.sampled_from([SshClass.OK, SshClass.TIMEOUT, SshClass.REFUSED, SshClass.AUTH_DENIED]))
+    @event(ssh=st.sampled_from([SshClass.OK, SshClass.TIMEOUT, SshClass.REFUSED, SshClass.AUTH_DENIED]))
     def the_host_answers(self, ssh):
         self.d.host().ssh = ssh
 
     @precondition(lambda self: self.d.pod_id is not None)
-    @rule(code=st.sampled_from([0, 1, None]))
+    @event(code=st.sampled_from([0, 1, None]))
     def the_workload_ends(self, code):
         self.d.host().end(code)
 
     @precondition(lambda self: self.d.pod_id is not None and self.d.status.workload is not None)
-    @rule(uid=st.sampled_from(["c1", "c2"]), state=st.sampled_from(["Pending", "Producing", "Produced", "Failed"]))
+    @event(uid=st.sampled_from(["c1", "c2"]), state=st.sampled_from(["Pending", "Producing", "Produced", "Failed"]))
     def the_workload_produces(self, uid, state):
         done = state in ("Produced", "Failed")
         self.d.declare(uid, state=state, done=done)
         self.d.host().cells[uid] = agent_cell(uid, state, done_seen=done)
 
     @precondition(lambda self: self.d.cells)
-    @rule()
+    @event()
     def a_cell_is_deleted(self):
         self.d.cells.popitem()  # as abandoned: the finalizer of a cell with data goes only then
         for host in self.d.hosts.values():
             host.cells = {uid: cell for uid, cell in host.cells.items() if uid in self.d.cells}
 
-    @rule(state=st.sampled_from(["Running", "Stopped"]), paid=st.booleans(), kept=st.booleans(), paused=st.booleans())
+    @event(state=st.sampled_from(["Running", "Stopped"]), paid=st.booleans(), kept=st.booleans(), paused=st.booleans())
     def a_person_edits(self, state, paid, kept, paused):
         self.d.edit(state=state, spend={"allow_paid": paid}, keep_running=kept and paid, paused=paused and kept)
 
     @precondition(lambda self: self.d.pod_id is not None)
-    @rule(name=st.sampled_from(["migrate", "resume"]))
+    @event(name=st.sampled_from(["migrate", "resume"]))
     def a_person_annotates(self, name):
         self.d.annotations[f"gpupod.dev/{name}"] = self.d.pod_id
 
@@ -240,7 +254,7 @@ class Histories(RuleBasedStateMachine):
 
 TestHistories = Histories.TestCase
 TestHistories.settings = settings(
-    max_examples=60,
+    max_examples=150,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,
