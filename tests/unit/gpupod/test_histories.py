@@ -22,7 +22,16 @@ CREATES = [Failure.AMBIGUOUS, "late", "lost", Failure.NO_CAPACITY, Failure.THROT
 
 
 class WatchedDriver(Driver):
-    """Holds every act to the laws at the moment when it is sent."""
+    """Holds every act to the laws at the moment when it is sent. `on_record` are the pods it ever held for its own."""
+
+    def __init__(self, spec: Any) -> None:
+        super().__init__(spec)
+        self.on_record: set[str] = set()
+
+    def _commit(self, after: Any) -> None:
+        super()._commit(after)
+        if self.pod_id is not None:
+            self.on_record.add(self.pod_id)
 
     def _perform(self, plan: Plan) -> Any:
         action, status = plan.action, self.status
@@ -37,6 +46,7 @@ class WatchedDriver(Driver):
             assert status.attempt.intent == "Create"
             assert status.attempt.nonce == action.request.stamp.nonce
             assert status.attempt.pod_id is None
+            assert self.on_record & self.cloud.pods.keys() == set()
         if isinstance(action, DeletePod) and action.ghost:
             ghost = self.cloud.pods.get(action.pod.id)
             assert action.pod.id != self.pod_id
@@ -113,6 +123,8 @@ class Histories(RuleBasedStateMachine):
             self.later(4)
 
     def _pass(self) -> None:
+        if self.d.released:
+            return
         try:
             self.d.settle()
         except Crashed:
@@ -213,6 +225,11 @@ class Histories(RuleBasedStateMachine):
         self.d.edit(state=state, spend={"allow_paid": paid}, keep_running=kept and paid, paused=paused and kept)
 
     @precondition(lambda self: self.d.pod_id is not None)
+    @event(lags=st.booleans())
+    def lists_lag(self, lags):
+        self.d.cloud.unlisted = {self.d.pod_id} if lags else set()
+
+    @precondition(lambda self: self.d.pod_id is not None)
     @event(name=st.sampled_from(["migrate", "resume"]))
     def a_person_annotates(self, name):
         self.d.annotations[f"gpupod.dev/{name}"] = self.d.pod_id
@@ -235,13 +252,16 @@ class Histories(RuleBasedStateMachine):
             return
         d = self.d
         d.crash = None
+        d.edit(paused=False, keep_running=False, deletion_policy="Terminate")
+        d.deleting = True
+        self.later(8)
+        assert not d.released or d.on_record & d.cloud.pods.keys() == set()
         d.cloud.listing = d.cloud.get = "ok"
+        d.cloud.unlisted.clear()
         d.cloud.hidden.clear()
         d.cloud.script.clear()
         for host in d.hosts.values():
             host.ssh = SshClass.OK
-        d.edit(paused=False, keep_running=False, deletion_policy="Terminate")
-        d.deleting = True
         if d.pod_id is not None:
             d.annotations["gpupod.dev/abandon-data"] = f"{d.pod_id}: the test is over"
         d.cloud.tick()
