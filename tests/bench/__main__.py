@@ -27,7 +27,7 @@ async def _run(options: argparse.Namespace) -> int:
     me = asyncio.current_task()
     assert me is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, me.cancel)
-    plan = Plan(options.pods, options.namespaces, options.observe_every, options.profile, options.keep)
+    plan = Plan(options.pods, options.namespaces, options.observe_every, options.profile, options.keep, options.probes)
     console = Console(width=110)
     async with Stage(plan) as stage:
         numbers = await measure(stage, idle=options.idle, restart=options.restart)
@@ -46,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="Measures the operator with a whole fleet.")
     parser.add_argument("--pods", type=int, default=1000, help="GpuPods in all")
     parser.add_argument("--namespaces", type=int, default=1, help="over which they are spread")
+    parser.add_argument("--probes", type=int, default=5, help="how many of them are applied one by one, at rest")
     parser.add_argument("--observe-every", type=float, default=15.0, help="seconds between two lists of the account")
     parser.add_argument("--idle", type=float, default=300.0, help="idle seconds in which nothing may be written")
     parser.add_argument("--no-restart", dest="restart", action="store_false", help="leave the restart out")

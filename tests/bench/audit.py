@@ -82,4 +82,5 @@ def _request(event: dict[str, Any]) -> Request:
     if what.get("subresource"):
         resource += f"/{what['subresource']}"
     at = datetime.fromisoformat(event["requestReceivedTimestamp"])
-    return Request(at, event["verb"], resource, what.get("name", ""), (event.get("responseStatus") or {}).get("code", 0))
+    code = (event.get("responseStatus") or {}).get("code", 0)
+    return Request(at, event["verb"], resource, what.get("name", ""), code)

@@ -2,16 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import aiohttp
 
 from bench.stage import API, GPU
-from clusterkit.admin import Admin
+from clusterkit.admin import Admin, Refused
 
 AT_ONCE = 16
 """Applies in flight, about what `kubectl apply -f` of a folder and its retries keep up with."""
 
 Key = tuple[str, str]
+
+IMAGE = "runpod/pytorch:2.8.0-py3.11-cuda12.8.1-cudnn-devel-ubuntu22.04"
 
 
 def gpupod(name: str) -> dict[str, Any]:
@@ -22,7 +26,7 @@ def gpupod(name: str) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {
             "placement": {"candidates": [{"gpuType": GPU, "maxPricePerHour": "9.00"}]},
-            "container": {"image": "runpod/pytorch:2.8.0-py3.11-cuda12.8.1-cudnn-devel-ubuntu22.04", "ports": ["22/tcp"]},
+            "container": {"image": IMAGE, "ports": ["22/tcp"]},
             "health": {"readiness": "Mapping"},
         },
     }
@@ -50,10 +54,9 @@ class Watch:
         self._changed = asyncio.Event()
         self.ready: dict[Key, float] = {}
         """When each object was first seen Ready."""
-        self.events = 0
         self._task: asyncio.Task[None] | None = None
 
-    async def __aenter__(self) -> "Watch":
+    async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._follow())
         return self
 
@@ -62,29 +65,38 @@ class Watch:
         self._task.cancel()
         await asyncio.wait({self._task})
 
-    async def until_ready(self, keys: Sequence[Key], timeout: float) -> None:
-        """Raises TimeoutError, which names how many are missing."""
+    async def until_ready(self, keys: Sequence[Key], timeout: float, alive: Callable[[], None]) -> None:
+        """Raises TimeoutError, which names how many are missing, and what `alive` raises, asked every second."""
         assert self._task is not None
         try:
             async with asyncio.timeout(timeout):
                 while missing := [k for k in keys if k not in self.ready]:
                     self._changed.clear()
                     waiting = asyncio.ensure_future(self._changed.wait())
-                    await asyncio.wait({waiting, self._task}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({waiting, self._task}, timeout=1, return_when=asyncio.FIRST_COMPLETED)
+                    waiting.cancel()
+                    alive()
                     if self._task.done():
                         self._task.result()
         except TimeoutError:
             raise TimeoutError(f"{len(missing)} of {len(keys)} are not Ready after {timeout:.0f} s") from None
 
     async def _follow(self) -> None:
-        async for event in self._admin.watch("GpuPod"):
-            self.events += 1
-            found = event["object"]
-            key = (found["metadata"]["namespace"], found["metadata"]["name"])
-            if key not in self.ready and _ready(found):
-                self.ready[key] = time.time()
-                self._changed.set()
-        raise RuntimeError("the API server ended the watch")
+        while True:
+            # The API server ends the watch of a reader that falls behind; whatever was missed is in the next list.
+            for found in await self._admin.list("GpuPod"):
+                self._see(found)
+            try:
+                async for event in self._admin.watch("GpuPod"):
+                    self._see(event["object"])
+            except (Refused, aiohttp.ClientError):
+                continue
+
+    def _see(self, found: dict[str, Any]) -> None:
+        key = (found["metadata"]["namespace"], found["metadata"]["name"])
+        if key not in self.ready and _ready(found):
+            self.ready[key] = time.time()
+            self._changed.set()
 
 
 def _ready(found: dict[str, Any]) -> bool:

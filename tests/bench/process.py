@@ -20,9 +20,10 @@ def usage(pid: int) -> Usage:
     """Raises FileNotFoundError once the process is gone."""
     status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines() if ":" in line)
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    cpu = (int(fields[11]) + int(fields[12])) / _TICKS  # utime and stime: fields 14 and 15 of proc(5), after "pid (comm)"
+    # utime and stime: fields 14 and 15 of proc(5), the first two stand before the split
+    cpu = (int(fields[11]) + int(fields[12])) / _TICKS
     return Usage(_mb(status["VmRSS"]), _mb(status["VmHWM"]), cpu)
 
 
 def _mb(text: str) -> float:
-    return int(text.split()[0]) * 1024 / 1e6
+    return int(text.split(maxsplit=1)[0]) * 1024 / 1e6

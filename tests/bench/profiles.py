@@ -49,7 +49,7 @@ def _memory(path: Path) -> str:
 
 def _package(file: str, name: str) -> str:
     if file == "~":
-        return f"built-in {name.split('.')[0].strip('<>')}" if "." in name else "built-in"
+        return f"built-in {name.split('.', maxsplit=1)[0].strip('<>')}" if "." in name else "built-in"
     found = re.search(r"site-packages/([^/]+)|(gpupod_\w+/\w+)|python3[^/]*/([^/]+)", file)
     return next((g for g in found.groups() if g), file) if found else file
 

@@ -37,6 +37,7 @@ class Plan:
     observe: float
     profile: str | None = None
     keep: Path | None = None
+    probes: int = 5
 
 
 class Stage:
@@ -101,11 +102,13 @@ class Stage:
         ]
         rich = {"id": "acct_main", "balance": 10**9, "spendLimit": 10**6, "keys": [{"alias": "main"}]}
         scenario = self.workdir / "scenario.yaml"
-        scenario.write_text(yaml.safe_dump({"accounts": [rich], "hosts": hosts, "timings": INSTANT}))
+        scenario.write_text(yaml.safe_dump({"accounts": [rich], "hosts": hosts, "timings": INSTANT, "quotas": {"minute": 10**6}}))
         self.vendor = await start(
             "runpod",
-            ["-m", "gpupod_rehearsal.runpod", "--workdir", str(self.workdir / "runpod"), "--hosts", "null"]
-            + ["--scenario", str(scenario)],
+            [
+                *("-m", "gpupod_rehearsal.runpod", "--workdir", str(self.workdir / "runpod")),
+                *("--hosts", "null", "--scenario", str(scenario)),
+            ],
             self.workdir,
         )
         self._stack.push_async_callback(self.vendor.end)
@@ -148,11 +151,9 @@ class Stage:
 
     async def leading(self) -> None:
         """Return once the operator holds the Lease and watches (at most 60 s)."""
-        assert self.operator is not None
         async with asyncio.timeout(60):
             while True:
-                if self.operator.returncode is not None:
-                    raise RuntimeError(f"the operator ended: {self.operator.log.read_text()[-2000:]}")
+                self.alive()
                 try:
                     async with self.session.get(f"http://127.0.0.1:{self.health_port}/readyz") as answer:
                         if answer.status == 200 and (await answer.text()).strip() == "leading":
@@ -160,6 +161,12 @@ class Stage:
                 except aiohttp.ClientError:
                     pass
                 await asyncio.sleep(0.05)
+
+    def alive(self) -> None:
+        """Raises RuntimeError with the end of its log when the operator has ended."""
+        assert self.operator is not None
+        if self.operator.returncode is not None:
+            raise RuntimeError(f"the operator ended: {self.operator.log.read_text()[-3000:]}")
 
     async def calls(self, since: int = 0) -> list[dict[str, Any]]:
         """Requests that the provider got, from the one with this number on."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import kopf
 
-from gpupod_operator.api.names import GPUPODS, GROUP, VERSION
+from gpupod_operator.api.names import GPUPOD_FINALIZER, GPUPODS, GROUP, VERSION
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.loop import Passed, pass_once
 from gpupod_operator.runtime.slot import Slot
@@ -19,6 +19,9 @@ log = logging.getLogger("gpupod_operator.loop")
 
 TEARDOWN_LOOK = timedelta(seconds=15)
 """How often a deletion in progress reads its object: one GET, no write."""
+
+UNHELD_LOOK = timedelta(seconds=5)
+"""The watch tells of the finalizer; this is for a watch that does not."""
 
 LONGEST = timedelta(minutes=10)
 """Nobody sleeps longer than this without looking."""
@@ -39,7 +42,9 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             async with slot.lock:
                 if stopped or _deleting(world, slot):
                     return
-                passed = await guarded(world, slot)
+                # kopf starts this before its patch with the finalizer: nothing is rented for an object that could go
+                # without us, and a status written now would only be refused (409) because of that patch
+                passed = await guarded(world, slot) if _held(world, slot) else Passed(UNHELD_LOOK)
             if passed.vanished:
                 world.slots.close(slot)
                 return
@@ -135,6 +140,12 @@ async def woken(slot: Slot, stopped: kopf.DaemonStopped | None, again: timedelta
 
 async def _stopping(stopped: kopf.DaemonStopped) -> None:
     await stopped.wait()
+
+
+def _held(world: World, slot: Slot) -> bool:
+    """Our finalizer is on the object, or the object is not there any more (which the pass finds out)."""
+    raw = world.store.get(GPUPODS, slot.key)
+    return raw is None or GPUPOD_FINALIZER in (raw["metadata"].get("finalizers") or ())
 
 
 def _deleting(world: World, slot: Slot) -> bool:

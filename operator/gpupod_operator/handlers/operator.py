@@ -28,6 +28,7 @@ from gpupod_operator.runtime.clock import SystemClock
 from gpupod_operator.runtime.health import Health, serve
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.settings import Settings
+from gpupod_operator.runtime.turns import TurnTaking
 from gpupod_operator.runtime.world import World
 from gpupod_operator.shell.connection import ShellTimeouts
 from gpupod_operator.shell.shell import AsyncsshShell
@@ -59,10 +60,11 @@ async def run(settings: Settings) -> None:
         raise StartError(f"no way into a Kubernetes API: {error}") from None
     runner = await serve(health, settings.health_host, settings.health_port, settings.metrics_port)
     try:
-        async with ApiTransport() as transport:
+        # the Lease has a line of its own: its renewal must not stand behind the writes of a fleet
+        async with ApiTransport() as lease_line, TurnTaking() as transport:
             await check_cluster(transport)
             health.ready = True
-            await lead(settings, transport, clock, metrics, health, stop)
+            await lead(settings, transport, lease_line, clock, metrics, health, stop)
     except OSError as error:
         raise StartError(f"cannot serve: {error}") from None
     finally:
@@ -85,6 +87,7 @@ async def check_cluster(transport: ApiTransport) -> None:
 async def lead(
     settings: Settings,
     transport: ApiTransport,
+    lease_line: ApiTransport,
     clock: SystemClock,
     metrics: Metrics,
     health: Health,
@@ -92,7 +95,7 @@ async def lead(
 ) -> None:
     """Wait for the Lease, serve, release it."""
     identity = f"{socket.gethostname()}-{secrets.token_hex(4)}"
-    lease = Lease(transport, namespace=settings.namespace, name=settings.lease_name, identity=identity, clock=clock)
+    lease = Lease(lease_line, namespace=settings.namespace, name=settings.lease_name, identity=identity, clock=clock)
     ending = asyncio.create_task(stop.wait(), name="stop")
     keeping: asyncio.Task[str] | None = None
     try:

@@ -78,6 +78,5 @@ def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Reason, str]
     problem = world.conf_problems.get(raw["metadata"]["namespace"])
     if problem is not None:
         return False, Reason.REGISTRATION_FAILED, problem
-    found = world.registration_of(raw["metadata"]["namespace"])
-    verdict = found.verdicts.get(raw["metadata"]["uid"]) if found is not None else None
+    verdict = world.verdict_on(key_of(raw))
     return (verdict.registered, verdict.reason, verdict.message) if verdict is not None else None

@@ -5,23 +5,22 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import GpuOffer
 from gpupod_operator.ports import ArtifactHub, Clock, Cluster, PodShell
-from gpupod_operator.render.registration import Registration, registration
-from gpupod_operator.render.rows import PodObject, pod_object
+from gpupod_operator.render.rows import Row, Verdict
 from gpupod_operator.runpod.accounts import Account, Accounts
 from gpupod_operator.runtime.credentials import Credentials
 from gpupod_operator.runtime.fleet import FleetState
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.readings import Readings
+from gpupod_operator.runtime.registrations import Registrations
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.slot import Slot, Slots
-from gpupod_operator.runtime.store import Key, Store, key_of
+from gpupod_operator.runtime.store import Key, Store
 
 CATALOG_AGE = timedelta(minutes=10)
 """Prices and names of GPU types change seldom; the answer of a create is checked anyway."""
@@ -70,8 +69,7 @@ class World:
         self._observing: dict[str, asyncio.Task[None]] = {}
         self._stop = asyncio.Event()
         self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
-        self._registrations: dict[str, Registration] = {}
-        self._pods: dict[Key, tuple[str, PodObject]] = {}
+        self.registrations = Registrations()
         self.store.listen(self._object_changed)
 
     async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
@@ -104,15 +102,13 @@ class World:
         self._catalogs[account.identity.id] = (now, offers)
         return offers
 
-    def registration_of(self, namespace: str) -> Registration | None:
-        """Rows and verdicts of a namespace, from committed status; None before every object was seen."""
-        if not self.store.seeded:
-            return None
-        found = self._registrations.get(namespace)
-        if found is None:
-            found = registration(self._pod_object(raw) for raw in self.store.all(GPUPODS, namespace))
-            self._registrations[namespace] = found
-        return found
+    def rows_of(self, namespace: str) -> tuple[Row, ...] | None:
+        """Rows of a namespace, from committed status; None before every object was seen."""
+        return self.registrations.rows(namespace) if self.store.seeded else None
+
+    def verdict_on(self, key: Key) -> Verdict | None:
+        """The renderer's verdict on one object; None before every object was seen."""
+        return self.registrations.verdict(key) if self.store.seeded else None
 
     def wake_namespace(self, namespace: str) -> None:
         """Wake every GpuPod of a namespace."""
@@ -126,27 +122,16 @@ class World:
         await asyncio.gather(*self._observing.values(), return_exceptions=True)
         await self.accounts.close()
 
-    def _pod_object(self, raw: dict[str, Any]) -> PodObject:
-        metadata = raw["metadata"]
-        key, version = key_of(raw), f"{metadata['uid']}@{metadata['resourceVersion']}"
-        held = self._pods.get(key)
-        if held is not None and held[0] == version:
-            return held[1]
-        parsed = pod_object(raw)
-        self._pods[key] = (version, parsed)
-        return parsed
-
     def _object_changed(self, plural: str, key: tuple[str, str]) -> None:
         if plural == GPUPODS:
-            before = self._registrations.pop(key[0], None)
+            # a younger object that waits for a name is woken when its holder changes or goes
+            self.slots.wake(self.registrations.changed(key, self.store.get(GPUPODS, key)))
             self.mark_conf(key[0])
-            self._wake_waiting(before)
             for raw in self.store.cells_of(key):
                 slot = self.cell_slots.of_uid(raw["metadata"]["uid"])
                 if slot is not None:
                     slot.wake.set()
             if self.store.get(GPUPODS, key) is None:
-                self._pods.pop(key, None)
                 self.readings.forget(key)
             return
         cell = self.store.get(plural, key)
@@ -154,12 +139,6 @@ class World:
             slot = self.slots.of_key((key[0], cell["spec"]["podRef"]["name"]))
             if slot is not None:
                 slot.wake.set()
-
-    def _wake_waiting(self, before: Registration | None) -> None:
-        """A younger object that waits for a name is woken when its holder changes or goes."""
-        if before is None or not before.waiting:
-            return
-        self.slots.wake(frozenset(uid for uids in before.waiting.values() for uid in uids))
 
     def _wake_cells(self, uids: set[str]) -> None:
         self.cell_slots.wake(frozenset(uids))

@@ -220,7 +220,7 @@ def transitions(before: GpuPodStatus, after: GpuPodStatus) -> tuple[Transition, 
         old, new = find_condition(before.conditions, kind), find_condition(after.conditions, kind)
         if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
             continue
-        if old is None and not _worth_telling(kind, new):
+        if not _worth_telling(kind, old, new):
             continue
         bad = new.reason in {str(r) for r in WARNINGS} or (kind in ("Wedged", "Stalled") and new.status == "True")
         words = new.message if pod_id is None or pod_id in new.message else f"pod {pod_id}: {new.message}"
@@ -228,8 +228,14 @@ def transitions(before: GpuPodStatus, after: GpuPodStatus) -> tuple[Transition, 
     return tuple(_unique(found))
 
 
-def _worth_telling(kind: str, new: Condition) -> bool:
-    return new.status == "True" if kind != "Provisioned" else True
+def _worth_telling(kind: str, old: Condition | None, new: Condition) -> bool:
+    """Not that something goes on being absent: another reason for no fault, or for no row while there is no pod yet."""
+    if old is None:
+        return new.status == "True" or kind == "Provisioned"
+    if kind in ("Wedged", "Stalled"):
+        return "True" in (old.status, new.status)
+    absent = {str(Reason.NO_POD), str(Reason.NO_ENDPOINT)}
+    return kind != "Registered" or old.status == "True" or new.reason not in absent
 
 
 def _named_pod(before: GpuPodStatus, after: GpuPodStatus) -> str | None:
