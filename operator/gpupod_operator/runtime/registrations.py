@@ -6,23 +6,30 @@ each other, so it is asked per name here: a change of one object among a thousan
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.render.registration import Registration, registration
 from gpupod_operator.render.rows import PodObject, Row, Verdict, pod_object
 from gpupod_operator.runtime.store import Key, key_of
+
+PARSED = 100
+"""Objects that are kept in their typed form, which is larger (30 KB) than the rest that is kept of one: as many as are
+worked on at a time, and not those at rest."""
 
 Name = tuple[str, str]
 """Namespace and name of a row in pods.conf."""
 
 
 class Registrations:
-    """Fed with every committed GpuPod. Objects are parsed once per version, and only when somebody asks."""
+    """Fed with every committed GpuPod. An object is parsed when somebody asks, and stays so while it is asked about."""
 
     def __init__(self) -> None:
         self._raws: dict[Key, Mapping[str, Any]] = {}
-        self._parsed: dict[Key, PodObject] = {}
+        self._parsed: OrderedDict[Key, PodObject] = OrderedDict()
         self._names: dict[Key, Name] = {}
         self._askers: dict[str, dict[Name, set[Key]]] = {}
         """By namespace, so that one namespace is rendered without a look at the others."""
@@ -49,10 +56,20 @@ class Registrations:
                 waiting.update(uid for uids in decided.waiting.values() for uid in uids)
         return frozenset(waiting)
 
-    def verdict(self, key: Key) -> Verdict | None:
-        """The verdict on one object; None for one that is not known. Raises ValueError as `pod_object` does."""
+    def verdict(self, key: Key, status: GpuPodStatus | None = None) -> Verdict | None:
+        """The verdict on one object, with its committed status or with `status` in its place.
+
+        None for one that is not known. Raises ValueError as `pod_object` does.
+        """
         raw = self._raws.get(key)
-        return self._decide(self._names[key]).verdicts.get(raw["metadata"]["uid"]) if raw is not None else None
+        if raw is None:
+            return None
+        name = self._names[key]
+        if status is None:
+            return self._decide(name).verdicts.get(raw["metadata"]["uid"])
+        askers = {asker: self.parsed(self._raws[asker]) for asker in self._askers[name[0]][name]}
+        askers[key] = replace(askers[key], status=status)
+        return registration(askers.values()).verdicts.get(raw["metadata"]["uid"])
 
     def rows(self, namespace: str) -> tuple[Row, ...]:
         """All rows of a namespace, by name. Raises ValueError as `pod_object` does."""
@@ -67,6 +84,9 @@ class Registrations:
         found = self._parsed.get(key)
         if found is None:
             found = self._parsed[key] = pod_object(raw)
+            if len(self._parsed) > PARSED:
+                self._parsed.popitem(last=False)
+        self._parsed.move_to_end(key)
         return found
 
     def _decide(self, name: Name) -> Registration:

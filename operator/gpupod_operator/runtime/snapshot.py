@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
@@ -35,7 +36,7 @@ def snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, be
         declared_cells=len(cells),
         cells_summary=cells_summary(statuses) if cells or before.cells is not None else None,
         rivals=_rivals(world, raw, spec),
-        registration=_registration(world, raw),
+        registration=functools.partial(_registration, world, raw),
         agent_tree=world.agent_tree,
     )
 
@@ -74,9 +75,9 @@ def _rivals(world: World, raw: dict[str, Any], spec: GpuPodSpec) -> tuple[str, .
     return tuple(sorted(found))
 
 
-def _registration(world: World, raw: dict[str, Any]) -> tuple[bool, Reason, str] | None:
+def _registration(world: World, raw: dict[str, Any], status: GpuPodStatus) -> tuple[bool, Reason, str] | None:
     problem = world.conf_problems.get(raw["metadata"]["namespace"])
     if problem is not None:
         return False, Reason.REGISTRATION_FAILED, problem
-    verdict = world.verdict_on(key_of(raw))
+    verdict = world.verdict_on(key_of(raw), status)
     return (verdict.registered, verdict.reason, verdict.message) if verdict is not None else None

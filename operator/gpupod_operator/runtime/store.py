@@ -33,7 +33,7 @@ class Store:
         held = self._objects[plural].get(key)
         if held is not None and not _newer(raw, held):
             return False
-        self._objects[plural][key] = dict(raw)
+        self._objects[plural][key] = _kept(raw)
         if plural == SWEEPCELLS:
             self._index(key, raw)
         self._tell(plural, key)
@@ -81,6 +81,11 @@ def key_of(raw: Mapping[str, Any]) -> Key:
     """Namespace and name of an object."""
     metadata = raw["metadata"]
     return metadata["namespace"], metadata["name"]
+
+
+def _kept(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Without the field managers, which are about as large as the rest and are nobody's business here."""
+    return {**raw, "metadata": {name: value for name, value in raw["metadata"].items() if name != "managedFields"}}
 
 
 def _pod_key(raw: Mapping[str, Any]) -> Key:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
+from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import GpuOffer
@@ -106,9 +107,9 @@ class World:
         """Rows of a namespace, from committed status; None before every object was seen."""
         return self.registrations.rows(namespace) if self.store.seeded else None
 
-    def verdict_on(self, key: Key) -> Verdict | None:
-        """The renderer's verdict on one object; None before every object was seen."""
-        return self.registrations.verdict(key) if self.store.seeded else None
+    def verdict_on(self, key: Key, status: GpuPodStatus) -> Verdict | None:
+        """The renderer's verdict on one object with this status; None before every object was seen."""
+        return self.registrations.verdict(key, status) if self.store.seeded else None
 
     def wake_namespace(self, namespace: str) -> None:
         """Wake every GpuPod of a namespace."""

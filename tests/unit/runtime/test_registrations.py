@@ -80,3 +80,16 @@ def test_after_any_history_rows_and_verdicts_are_those_of_the_whole_namespace():
         assert registrations.rows("ns") == whole.rows
         for name in present:
             assert registrations.verdict(("ns", name)) == whole.verdicts[f"uid-{name}"]
+
+
+def test_a_verdict_on_a_status_that_is_about_to_be_written_is_the_one_after_the_write():
+    registrations = Registrations()
+    before, after = gpupod("a", port=0), gpupod("a")
+    before["status"].pop("endpoint")
+    feed(registrations, before, gpupod("b"))
+    assert not registrations.verdict(("ns", "a")).registered
+    ahead = registrations.verdict(("ns", "a"), pod_object(after).status)
+    assert ahead.registered
+    assert not registrations.verdict(("ns", "a")).registered, "nothing is remembered of a status that is not written"
+    feed(registrations, after)
+    assert registrations.verdict(("ns", "a")) == ahead

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -74,8 +74,9 @@ class Facts:
     """The same, as counts by phase."""
     rivals: tuple[str, ...] = ()
     """Older objects that name the same pod in `spec.adopt.podId`."""
-    registration: tuple[bool, Reason, str] | None = None
-    """The renderer's verdict on this object's row, from committed status."""
+    registration: Callable[[GpuPodStatus], tuple[bool, Reason, str] | None] | None = None
+    """The renderer's verdict on this object's row, given a status of it. Asked about the status that is about to be
+    committed, so that the condition comes in the same write as what makes it true."""
     agent_tree: str | None = None
     """Tree hash of the agent that this operator ships."""
 

@@ -73,9 +73,9 @@ def _defaults(scope: Scope, step: Step | None) -> None:
     if not no_pod and have.get("Reachable", ("",))[0] == "False":
         _workload_out_of_contact(scope)
     have.setdefault("SpendAllowed", ("True", Reason.SPEND_ALLOWED, "within the limits of spec.spend"))
-    registration = scope.facts.registration
-    if registration is not None:
-        ok, reason, message = registration
+    verdict = scope.facts.registration(scope.status) if scope.facts.registration is not None else None
+    if verdict is not None:
+        ok, reason, message = verdict
         have.setdefault("Registered", (str(ok), reason, message))
     if "ArtifactsSafe" not in have:
         _artifacts(scope)
