@@ -45,7 +45,7 @@ chaos: controlplane  ## the tests that kill and cut off parts of the world
 	$(PYTEST) -m chaos $(ARGS)
 
 bench: controlplane  ## measure, and write a report
-	$(PYTEST) -m bench -s $(ARGS)
+	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)
 
 image: $(STAMP)  ## build the container image and try it; needs buildah or docker
 	$(PYTEST) -m image -rs $(ARGS)

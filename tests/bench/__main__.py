@@ -37,6 +37,7 @@ async def _run(options: argparse.Namespace) -> int:
     show(numbers, console)
     if profile is not None:
         console.print(profile, highlight=False, markup=False)
+    options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(as_json(numbers) + "\n", encoding="utf-8")
     console.print(f"raw numbers: {options.json}", highlight=False)
     return 0
@@ -52,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-restart", dest="restart", action="store_false", help="leave the restart out")
     parser.add_argument("--profile", choices=("cpu", "memory"), help="run the operator under a profiler (much slower)")
     parser.add_argument("--keep", type=Path, help="folder for logs and profiles that stays")
-    parser.add_argument("--json", type=Path, default=Path("bench.json"), help="where the raw numbers go")
+    parser.add_argument("--json", type=Path, default=Path("bench-report/bench.json"), help="where the raw numbers go")
     return parser
 
 

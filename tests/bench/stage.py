@@ -102,7 +102,9 @@ class Stage:
         ]
         rich = {"id": "acct_main", "balance": 10**9, "spendLimit": 10**6, "keys": [{"alias": "main"}]}
         scenario = self.workdir / "scenario.yaml"
-        scenario.write_text(yaml.safe_dump({"accounts": [rich], "hosts": hosts, "timings": INSTANT, "quotas": {"minute": 10**6}}))
+        scenario.write_text(
+            yaml.safe_dump({"accounts": [rich], "hosts": hosts, "timings": INSTANT, "quotas": {"minute": 10**6}})
+        )
         self.vendor = await start(
             "runpod",
             [
