@@ -13,7 +13,8 @@ from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
 from gpupod_operator.core.gpupod.decide import decide
 from gpupod_operator.core.gpupod.scope import Identity, Scope
-from gpupod_operator.core.plan import Need, Plan, Transition
+from gpupod_operator.core.gpupod.settle import Settled
+from gpupod_operator.core.plan import CreatePod, Need, Plan, Transition
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.executor import Executor, NotLeading
 from gpupod_operator.runtime.gather import Gatherer
@@ -80,7 +81,7 @@ async def _reread(world: World, slot: Slot) -> Passed:
 async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
     parsed = world.registrations.parsed(raw)
     spec, before = parsed.spec, parsed.status
-    plan = await _decide(world, slot, raw, spec, before)
+    plan, scope = await _decide(world, slot, raw, spec, before)
     raw = await _commit(world, slot, raw, before, plan.status)
     await _tell(world, slot, raw, plan.transitions)
     _log(slot, plan)
@@ -95,11 +96,38 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
         return Passed(timedelta(seconds=1))
     told = {"object": _name(slot), "act": act, "pod": _pod(settled.status)}
     log.info("%s", settled.sentence or f"{act} done", extra=told)
-    await _commit(world, slot, raw, plan.status, settled.status)
-    return Passed(timedelta(seconds=settled.pause or 0))
+    after = _after_create(world, slot, scope, settled) if isinstance(plan.action, CreatePod) else None
+    if after is None:
+        await _commit(world, slot, raw, plan.status, settled.status)
+        return Passed(timedelta(seconds=settled.pause or 0))
+    raw = await _commit(world, slot, raw, plan.status, after.status)
+    follow_pod(world, slot, after.status)
+    await _tell(world, slot, raw, after.transitions)
+    _log(slot, after)
+    return Passed(after.wake)
 
 
-async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus) -> Plan:
+def _after_create(world: World, slot: Slot, scope: Scope, settled: Settled) -> Plan | None:
+    """What the next pass would conclude from a pod that was just made, so that its id and this are one write.
+
+    None where that pass has more to do than to conclude, and after every create that made no pod.
+    """
+    if settled.pause is not None or _pod(settled.status) is None:
+        return None
+    facts = dataclasses.replace(scope.facts, recent_pod=slot.recent_pod, listed_now=False, new_list=False)
+    now = world.clock.now()
+    try:
+        plan = decide(Scope(scope.identity, scope.spec, settled.status, facts, now, world.policy, world.entropy()))
+    except Exception:
+        # the next pass will fail as loudly; what counts here is that the pod's id gets written
+        log.exception("no conclusion from a create; the pod is recorded", extra={"object": _name(slot)})
+        return None
+    return None if plan.needs or plan.action is not None or plan.release else plan
+
+
+async def _decide(
+    world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, before: GpuPodStatus
+) -> tuple[Plan, Scope]:
     facts = snapshot(world, slot, raw, spec, before)
     gatherer = Gatherer(world, slot, raw, spec)
     facts = await gatherer.gather(facts, frozenset({Need.ACCOUNT}), before)
@@ -123,7 +151,7 @@ async def _decide(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpe
         plan = decide(scope)
         if not plan.needs:
             slot.sequence = facts.inventory.sequence if facts.inventory is not None else slot.sequence
-            return plan
+            return plan, scope
         if plan.needs <= asked and Need.SHELL not in plan.needs:
             raise RuntimeError(f"the decision asks for {sorted(plan.needs)} again and again")
         asked |= plan.needs

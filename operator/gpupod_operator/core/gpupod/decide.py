@@ -29,8 +29,9 @@ from gpupod_operator.core.gpupod.running import keep_running, undo
 from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Release, Scope, Step, Wait
 from gpupod_operator.core.gpupod.spend import checkpoint
 from gpupod_operator.core.gpupod.starting import mark_ended, start_pod_up
-from gpupod_operator.core.gpupod.status import conclude, transitions
+from gpupod_operator.core.gpupod.status import conclude
 from gpupod_operator.core.gpupod.teardown import tear_down
+from gpupod_operator.core.gpupod.telling import transitions
 from gpupod_operator.core.plan import Plan
 
 

@@ -2,41 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from gpupod_operator.api.conditions import Condition, find_condition, set_condition
+from gpupod_operator.api.conditions import find_condition, set_condition
 from gpupod_operator.api.gpupod_status import GpuPodStatus, MigrationStep, Phase, WorkloadState
 from gpupod_operator.api.policies import PodState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.migration import active_step
 from gpupod_operator.core.gpupod.scope import Act, Presence, Release, Scope, Step, Wait
-from gpupod_operator.core.plan import Transition
 from gpupod_operator.core.provider import ProviderState
-
-WARNINGS = frozenset(
-    {
-        Reason.ACCOUNT_MISMATCH,
-        Reason.AUTH_DENIED,
-        Reason.CREATE_UNKNOWN,
-        Reason.DUPLICATE_PODS,
-        Reason.HOST_FAULT,
-        Reason.HOST_KEY,
-        Reason.HOST_UNRESPONSIVE,
-        Reason.IMAGE_ERROR,
-        Reason.INSUFFICIENT_BALANCE,
-        Reason.INVALID_REQUEST,
-        Reason.MIGRATION_BUDGET_EXHAUSTED,
-        Reason.NEVER_PUBLISHED,
-        Reason.OBSERVATION_SUSPECT,
-        Reason.PORT_LOST,
-        Reason.PORT_NOT_DECLARED,
-        Reason.PRICE_OVER_CAP,
-        Reason.PRIVATE_MAPPING_ONLY,
-        Reason.STOPPED_OUTSIDE,
-        Reason.TERMINATED_OUTSIDE,
-        Reason.UNAUTHORIZED,
-    }
-)
 
 
 def conclude(scope: Scope, step: Step | None) -> GpuPodStatus:
@@ -210,43 +182,3 @@ def _up(scope: Scope, reason: Reason | None) -> Phase:
 
 def _true(scope: Scope, kind: str) -> bool:
     return scope.conditions.get(kind, ("",))[0] == "True"
-
-
-def transitions(before: GpuPodStatus, after: GpuPodStatus) -> tuple[Transition, ...]:
-    """Events of this pass: a condition whose status or reason changed, naming the pod id."""
-    pod_id = _named_pod(before, after)
-    found = []
-    for kind in ("Provisioned", "Reachable", "Wedged", "ArtifactsSafe", "WorkloadRunning", "Registered", "Stalled"):
-        old, new = find_condition(before.conditions, kind), find_condition(after.conditions, kind)
-        if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
-            continue
-        if not _worth_telling(kind, old, new):
-            continue
-        bad = new.reason in {str(r) for r in WARNINGS} or (kind in ("Wedged", "Stalled") and new.status == "True")
-        words = new.message if pod_id is None or pod_id in new.message else f"pod {pod_id}: {new.message}"
-        found.append(Transition(new.reason, words, bad))
-    return tuple(_unique(found))
-
-
-def _worth_telling(kind: str, old: Condition | None, new: Condition) -> bool:
-    """Not that something goes on being absent: another reason for no fault, or for no row while there is no pod yet."""
-    if old is None:
-        return new.status == "True" or kind == "Provisioned"
-    if kind in ("Wedged", "Stalled"):
-        return "True" in (old.status, new.status)
-    absent = {str(Reason.NO_POD), str(Reason.NO_ENDPOINT)}
-    return kind != "Registered" or old.status == "True" or new.reason not in absent
-
-
-def _named_pod(before: GpuPodStatus, after: GpuPodStatus) -> str | None:
-    for status in (after, before):
-        if status.attempt is not None and status.attempt.pod_id is not None:
-            return status.attempt.pod_id
-    return None
-
-
-def _unique(found: Iterable[Transition]) -> list[Transition]:
-    seen: dict[str, Transition] = {}
-    for item in found:
-        seen.setdefault(item.reason, item)
-    return list(seen.values())
