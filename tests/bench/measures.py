@@ -37,6 +37,9 @@ async def measure(stage: Stage, *, idle: float, restart: bool) -> Numbers:
         numbers["idle_apply"] = await _probes(stage, watch)
         numbers["launch"] = await _launch(stage, watch)
         numbers["settle"] = await _settle(stage)
+        # events go out behind the work, some of them after the object is Ready
+        total = sum(sum(numbers[part]["kubernetes_writes"].values()) for part in ("launch", "settle"))
+        numbers["launch"]["kubernetes_writes_per_object"] = total / numbers["launch"]["objects"]
         numbers["idle"] = await _idle(stage, idle)
         if restart:
             numbers["restart"] = await _restart(stage)
@@ -78,7 +81,7 @@ async def _launch(stage: Stage, watch: Watch) -> Numbers:
     say(f"all Ready after {ended - began:.1f} s")
     after = _usages(stage)
     await asyncio.sleep(0.5)  # the audit log is written behind the answers
-    requests = [r for r in stage.audit.new() if r.at.timestamp() <= ended]
+    requests = stage.audit.new()
     calls = [c for c in await stage.calls(seen) if _at(c) <= ended]
     creates = sorted(_at(c) for c in calls if c["method"] == "POST" and c["path"] == "/v2/pods")
     # the pods' names carry the object's name, which the journal does not keep: order statistics of both sides
@@ -99,7 +102,6 @@ async def _launch(stage: Stage, watch: Watch) -> Numbers:
         "provider_calls_per_min": len(calls) * 60 / seconds,
         "provider_lists": sum(c["method"] == "GET" and c["path"] == "/v2/pods" for c in calls),
         "kubernetes_writes": by_kind(writes),
-        "kubernetes_writes_per_object": len(writes) / len(keys),
         "kubernetes_reads": by_kind([r for r in requests if not r.writes and r.verb != "watch"]),
         "cpu_s": {name: after[name].cpu - before[name].cpu for name in after},
         "operator_peak_rss_mb": after["operator"].peak,

@@ -37,7 +37,7 @@ def _rows(numbers: dict[str, Any]) -> list[tuple[str, str, str]]:
         ("provider calls per minute, fleet at rest", "4", f"{idle['provider_calls_per_min']:.1f}"),
         ("provider lists during the launch", "", f"{launch['provider_lists']} in {launch['seconds']:.0f} s"),
         ("provider calls per minute, launch", "", f"{launch['provider_calls_per_min']:.0f}"),
-        ("Kubernetes writes per object until Ready", "", f"{launch['kubernetes_writes_per_object']:.1f}"),
+        ("Kubernetes writes per object, events included", "", f"{launch['kubernetes_writes_per_object']:.1f}"),
         (f"Kubernetes writes in {idle['seconds']:g} s at rest", "0", str(sum(idle["kubernetes_writes"].values()))),
         (f"provider mutations in {idle['seconds']:g} s at rest", "0", str(idle["provider_mutations"])),
         ("operator, CPU at rest", "", f"{idle['operator_cpu_percent']:.1f} %"),

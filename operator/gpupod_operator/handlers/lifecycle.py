@@ -50,6 +50,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         for namespace in {raw["metadata"]["namespace"] for raw in world.store.all(GPUPODS)}:
             writer.mark(namespace)
         tasks.append(asyncio.create_task(writer.run(stop), name="pods-conf"))
+        tasks.append(asyncio.create_task(world.teller.run(), name="events"))
         tasks.append(asyncio.create_task(OrphanHunter(world).run(stop), name="orphans"))
 
     @kopf.on.cleanup(registry=registry, id="end")
@@ -58,6 +59,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await world.teller.finish()
         await world.close()
 
 

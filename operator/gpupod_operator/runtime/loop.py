@@ -83,7 +83,7 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
     spec, before = parsed.spec, parsed.status
     plan, scope = await _decide(world, slot, raw, spec, before)
     raw = await _commit(world, slot, raw, before, plan.status)
-    await _tell(world, slot, raw, plan.transitions)
+    _tell(world, raw, plan.transitions)
     _log(slot, plan)
     slot.failures = 0
     if plan.action is None:
@@ -102,7 +102,7 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
         return Passed(timedelta(seconds=settled.pause or 0))
     raw = await _commit(world, slot, raw, plan.status, after.status)
     follow_pod(world, slot, after.status)
-    await _tell(world, slot, raw, after.transitions)
+    _tell(world, raw, after.transitions)
     _log(slot, after)
     return Passed(after.wake)
 
@@ -178,27 +178,9 @@ async def _commit(
     return written
 
 
-async def _tell(world: World, slot: Slot, raw: dict[str, Any], transitions: tuple[Transition, ...]) -> None:
-    """Events on transitions. Where one cannot be written the log line and the metric stand in."""
+def _tell(world: World, raw: dict[str, Any], transitions: tuple[Transition, ...]) -> None:
     for item in transitions:
-        try:
-            await world.cluster.emit(
-                {"apiVersion": "gpupod.dev/v1alpha1", **raw},
-                kind=GPUPOD_KIND,
-                reason=item.reason,
-                message=item.message,
-                warning=item.warning,
-                action="Reconcile",
-            )
-            world.metrics.kube_writes.labels("event").inc()
-        except (ApiForbidden, ApiNotFound, ApiUnavailable, ApiInvalid, ApiConflict) as error:
-            world.metrics.events_lost.inc()
-            log.warning(
-                "%s (the event could not be written: %s)",
-                item.message,
-                error,
-                extra={"object": _name(slot), "reason": item.reason},
-            )
+        world.teller.tell(raw, GPUPOD_KIND, item)
 
 
 def _log(slot: Slot, plan: Plan) -> None:

@@ -22,6 +22,7 @@ from gpupod_operator.runtime.registrations import Registrations
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.slot import Slot, Slots
 from gpupod_operator.runtime.store import Key, Store
+from gpupod_operator.runtime.teller import Teller
 
 CATALOG_AGE = timedelta(minutes=10)
 """Prices and names of GPU types change seldom; the answer of a create is checked anyway."""
@@ -60,6 +61,7 @@ class World:
         self.store = Store()
         self.slots = Slots()
         self.cell_slots = Slots()
+        self.teller = Teller(cluster, metrics)
         self.credentials = Credentials(cluster, settings)
         self.fleet = FleetState(cluster, settings.namespace)
         self.readings = Readings(self._wake_cells)
