@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -193,6 +194,7 @@ def _usages(stage: Stage) -> dict[str, Usage]:
         "provider": stage.vendor.pid,
         "kube-apiserver": stage.plane.apiserver.pid,
         "etcd": stage.plane.etcd.pid,
+        "bench": os.getpid(),
     }
     return {name: usage(pid) for name, pid in pids.items() if pid is not None}
 

@@ -25,7 +25,11 @@ def server(monkeypatch):
                 del self.under_way[path]
 
     server = Server()
-    monkeypatch.setattr(ApiTransport, "request", lambda self, *a, **k: server.request(self, *a, **k))
+
+    async def request(transport, *args, **options):
+        return await server.request(transport, *args, **options)
+
+    monkeypatch.setattr(ApiTransport, "request", request)
     return server
 
 
