@@ -20,10 +20,13 @@ def summarize(workdir: Path, kind: str) -> str:
 def _cpu(path: Path) -> str:
     stats: dict[tuple[str, int, str], tuple[int, int, float, float, object]] = pstats.Stats(str(path)).stats  # type: ignore[attr-defined]
     own: Counter[str] = Counter()
+    idle = sum(numbers[2] for (_, _, name), numbers in stats.items() if "select.epoll" in name)
     for (file, _, name), (_, _, seconds, _, _) in stats.items():
+        if "select.epoll" in name:
+            continue
         own[_package(file, name)] += seconds  # type: ignore[assignment]
     total = sum(own.values())
-    lines = ["", f"own time by package ({total:.1f} s)"]
+    lines = ["", f"own time by package ({total:.1f} s; {idle:.1f} s were waited)"]
     lines += [f"{seconds:8.2f} s {100 * seconds / total:5.1f} %  {name}" for name, seconds in own.most_common(20)]
     for title, index in (("own time", 2), ("time with callees", 3)):
         lines += ["", f"functions by {title}"]
@@ -50,8 +53,11 @@ def _memory(path: Path) -> str:
 def _package(file: str, name: str) -> str:
     if file == "~":
         return f"built-in {name.split('.', maxsplit=1)[0].strip('<>')}" if "." in name else "built-in"
-    found = re.search(r"site-packages/([^/]+)|(gpupod_\w+/\w+)|python3[^/]*/([^/]+)", file)
-    return next((g for g in found.groups() if g), file) if found else file
+    for pattern in (r"site-packages/([^/]+)", r"(gpupod_\w+/\w+)", r"python3[^/]*/([^/]+)"):
+        found = re.search(pattern, file)
+        if found:
+            return found[1]
+    return file
 
 
 def _short(file: str) -> str:
