@@ -129,7 +129,7 @@ def _upload(layout: Layout, orders: Orders, order: Order, marks: Marks, lock: Lo
     return upload(layout, orders, order, connect, now=utc_now, describe=describe, progress=marks.hashed)
 
 
-def _status(layout: Layout, given: argparse.Namespace) -> int:
+def _status(layout: Layout, _: argparse.Namespace) -> int:
     for line in status_lines(layout):
         print(line)
     return 0

@@ -29,6 +29,7 @@ OLD = "import sys; sys.exit(0 if sys.version_info >= (3, 10) else 1)"
 
 
 def main():
+    """Become the loop under a Python that can run it, or report why there is none."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", default=os.environ.get("GPUPOD_ROOT") or "/workspace/.gpupod")
     parser.add_argument("--every", default="3")
@@ -50,7 +51,7 @@ def main():
         os.set_inheritable(held, True)
         environment["GPUPOD_NEXT_LOCK_FD"] = str(held)
     sys.stdout.flush()
-    os.execve(python, [python, "-m", "gpupod_cell", "watch", "--every", given.every], environment)
+    os.execve(python, [python, "-m", "gpupod_cell", "watch", "--every", given.every], environment)  # noqa: S606, RET503 - it does not return
 
 
 def find_python(root, log=print):
@@ -155,8 +156,8 @@ def _report(agent, problem):
     except (OSError, ValueError, KeyError, TypeError):
         cells = {}
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    about = {"pid": None, "procStart": None, "treeHash": None, "podId": None, "attempt": None, "hubEndpoint": None}
-    about.update(heartbeat=now, problem=problem)
+    about = dict.fromkeys(("pid", "procStart", "treeHash", "podId", "attempt", "hubEndpoint"))
+    about = dict(about, heartbeat=now, problem=problem)
     partial = path + ".bootstrap"
     with open(partial, "w") as out:
         json.dump({"format": 1, "agent": about, "cells": cells}, out, sort_keys=True, separators=(",", ":"))

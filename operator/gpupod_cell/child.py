@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -38,7 +39,7 @@ class Upload:
         environment["GPUPOD_SECRETS"] = str(layout.secrets)
         command = [sys.executable, "-m", "gpupod_cell", "--root", str(layout.root), "once", "--uid", order.uid]
         command += ["--orders", str(layout.accepted), "--marks", str(self._marks), "--parent", str(os.getpid())]
-        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and package, no shell
+        self._process = subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -72,11 +73,9 @@ class Upload:
 
     def kill(self) -> None:
         """End it and everything it started."""
-        try:
+        # It may have ended by itself meanwhile; the wait below collects it.
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            # It ended by itself meanwhile; the wait below collects it.
-            pass
         self._process.wait()
 
     def result(self) -> tuple[int, dict[str, Any] | None, str]:

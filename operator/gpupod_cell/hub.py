@@ -169,7 +169,4 @@ def _entry_missing(error: Exception) -> bool:
 def _client() -> Any:
     # The shared client of huggingface_hub has no timeout: a peer that went away would block it for ever.
     transport = _client_of_hub.httpx
-    return transport.Client(
-        timeout=transport.Timeout(READ_SECONDS, connect=CONNECT_SECONDS), follow_redirects=True
-    )
-
+    return transport.Client(timeout=transport.Timeout(READ_SECONDS, connect=CONNECT_SECONDS), follow_redirects=True)

@@ -24,7 +24,7 @@ def kept_or_taken(
     pod_id: str,
     attempt: str,
     now: Callable[[], datetime],
-    progress: Callable[[int], None] = lambda count: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
     """The kept manifest when nothing on disk has changed since and pod and attempt are the same, else a new one."""
     identity = {

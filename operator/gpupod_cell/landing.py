@@ -17,10 +17,14 @@ from gpupod_cell.walk import Walk
 
 
 class Entry(Protocol):
+    """A file of a listing, as far as it is compared."""
+
     def holds(self, file: manifest.Hashed) -> bool: ...
 
 
 class Made(Protocol):
+    """A commit that was made or found."""
+
     @property
     def oid(self) -> str: ...
     @property
@@ -127,9 +131,7 @@ def _after_unclear(hub: Destination, taken: Manifest, refusal: Refusal) -> Lande
             "Ambiguous", f"{text} and the Hub could not be asked: {second.message}", AMBIGUOUS, ambiguous=True
         ) from second
     if there is None:
-        raise Refusal(
-            "Ambiguous", f"{text}; it is not on the Hub yet", AMBIGUOUS, ambiguous=True
-        ) from refusal
+        raise Refusal("Ambiguous", f"{text}; it is not on the Hub yet", AMBIGUOUS, ambiguous=True) from refusal
     return _adopt(hub, there)
 
 

@@ -89,8 +89,8 @@ def write_atomically(path: Path, data: bytes, mode: int = 0o644) -> None:
             out.write(data)
             out.flush()
             os.fsync(out.fileno())
-        os.chmod(name, mode)
-        os.replace(name, path)
+        Path(name).chmod(mode)
+        Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -104,7 +104,9 @@ def read_json(path: Path) -> dict[str, Any] | None:
         return None
     value = json.loads(data)
     if not isinstance(value, dict):
-        raise ValueError(f"{path} does not hold a JSON object")
+        raise ValueError(  # noqa: TRY004 - callers know one error for a file that cannot be used
+            f"{path} does not hold a JSON object"
+        )
     return value
 
 

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import random
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from gpupod_cell import schedule
 from gpupod_cell.answers import scrub
+from gpupod_cell.basis import LOOK_AGAIN, basis_of, repository
 from gpupod_cell.child import Upload
 from gpupod_cell.layout import Layout, write_atomically
 from gpupod_cell.once import ready
 from gpupod_cell.orders import BadOrders, Order, Orders, read_orders
 from gpupod_cell.record import Cell, State
 from gpupod_cell.refusal import NOTHING_TO_DO, QUOTA, TRANSPORT, Refusal
-from gpupod_cell.walk import Stamp, stamp
+from gpupod_cell.walk import stamp
 
 log = logging.getLogger("gpupod_cell")
-
-LOOK_AGAIN = frozenset({"Partial", "Missing", "Mismatch", "Lost"})
-"""Phases in which the operator misses files of an uploaded cell: list again, send what is missing."""
 
 
 class Loop:
@@ -124,7 +120,7 @@ class Loop:
             cell.commit = cell.commit or ({"oid": order.commit, "at": None} if order.commit else None)
             return
         done = stamp(Path(order.done_file))
-        basis = self._basis(order, done)
+        basis = basis_of(self._layout, order, done)
         if done is None:
             produces = any(os.path.lexists(artifact.path) for artifact in order.artifacts)
             cell.state, cell.done_seen = ("Producing" if produces else "Pending"), False
@@ -154,7 +150,7 @@ class Loop:
             done = stamp(Path(order.done_file))
             if done is None:
                 continue
-            hold = self._holds.get(_repo(order)) or self._holds.get(schedule.HUB_WIDE)
+            hold = self._holds.get(repository(order)) or self._holds.get(schedule.HUB_WIDE)
             if hold is not None:
                 self._wait(cell, hold)
             else:
@@ -232,7 +228,7 @@ class Loop:
         cell.retry_at = now + timedelta(seconds=wait)
         reach = schedule.reach_of(refused.exit_code, refused.kind)
         if reach != schedule.CELL_WIDE:
-            key = schedule.HUB_WIDE if reach == schedule.HUB_WIDE else _repo(order)
+            key = schedule.HUB_WIDE if reach == schedule.HUB_WIDE else repository(order)
             self._holds[key] = (cell.retry_at, dict(cell.error))
         log.warning(
             "cell %s: %s (exit %d, next try in %.0f s): %s",
@@ -248,13 +244,3 @@ class Loop:
         seconds = (hold[0] - self._now()).total_seconds()
         cell.state = schedule.state_after(QUOTA, seconds, 1)
         cell.error, cell.retry_at = dict(hold[1]), hold[0]
-
-    def _basis(self, order: Order, done: Stamp | None) -> str:
-        token = stamp(self._layout.token(order.uid))
-        phase = order.state if order.state in LOOK_AGAIN else ""
-        whole = f"{replace(order, state=phase)!r}|{done}|{token}"
-        return hashlib.sha256(whole.encode()).hexdigest()[:16]
-
-
-def _repo(order: Order) -> str:
-    return f"{order.destination.repo_type}:{order.destination.repo}"

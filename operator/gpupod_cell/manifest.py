@@ -61,7 +61,7 @@ def take(
     pod_id: str,
     attempt: str,
     now: Callable[[], datetime],
-    progress: Callable[[int], None] = lambda count: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Manifest:
     """Hash every file in one pass. Raises Refusal `ChangedWhileReading` when a file moves underneath."""
     if seen.done is None:

@@ -58,7 +58,7 @@ def upload(
     *,
     now: Callable[[], datetime],
     describe: Callable[[Manifest], str],
-    progress: Callable[[int], None] = lambda count: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Run:
     """Take the cell to the Hub. Never raises Refusal: it is in the receipt."""
     started = time.monotonic()

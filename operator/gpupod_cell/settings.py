@@ -25,7 +25,7 @@ def hub_endpoint(layout: Layout) -> str | None:
 
 def token_of(layout: Layout, order: Order) -> str:
     """The token of a cell. Raises Refusal `TokenMissing`."""
-    if order.token_from == "PodEnv":
+    if order.token_from == "PodEnv":  # noqa: S105 - the name of a source
         token = os.environ.get("HF_TOKEN") or _from_init("HF_TOKEN")
         where = "HF_TOKEN is not in the pod's environment (tokenFrom: PodEnv)"
     else:

@@ -32,6 +32,7 @@ def tree_hash() -> str:
 
 
 def utc_now() -> datetime:
+    """The time of this pod, aware."""
     return datetime.now(timezone.utc)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from datetime import UTC, datetime
+from pathlib import Path
 
 from cellkit.pod import REPO, Pod, ours
 from gpupod_rehearsal.hub.simulator import HubSimulator
@@ -66,10 +67,12 @@ async def test_a_commit_quota_holds_every_cell_of_the_repository_with_one_reques
         pod.produce(name)
     await pod.start("watch", "--every", "0.05")
     cells = await pod.until(
-        lambda: (found := pod.state()["cells"])
-        and len(found) == 3
-        and all(cell["state"] == "Blocked" for cell in found.values())
-        and found
+        lambda: (
+            (found := pod.state()["cells"])
+            and len(found) == 3
+            and all(cell["state"] == "Blocked" for cell in found.values())
+            and found
+        )
     )
     posts = [request for request in hub.requests if request.operation == "commit"]
     assert len(posts) == 1
@@ -207,13 +210,13 @@ async def test_status_tells_a_person_why_a_cell_waits(hub: HubSimulator, pod: Po
 
 
 def _children(pid: int) -> list[int]:
-    with open(f"/proc/{pid}/task/{pid}/children") as listing:
+    with Path(f"/proc/{pid}/task/{pid}/children").open() as listing:
         return [int(child) for child in listing.read().split()]
 
 
 def _alive(pid: int) -> bool:
     try:
-        with open(f"/proc/{pid}/stat") as stat:
+        with Path(f"/proc/{pid}/stat").open() as stat:
             return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
     except FileNotFoundError:
         return False

@@ -32,7 +32,8 @@ while read -r gp_uid gp_token; do
   gp_file=$secrets/token-$gp_uid
   # An unchanged token keeps its time: a new one makes the agent try refused cells again.
   if [ "$(cat "$gp_file" 2> /dev/null)" != "$gp_token" ]; then
-    (umask 077; printf %s "$gp_token" > "$gp_file.new") && mv -f "$gp_file.new" "$gp_file" || fail 'a token cannot be written'
+    (umask 077; printf %s "$gp_token" > "$gp_file.new") && mv -f "$gp_file.new" "$gp_file" ||
+      fail 'a token cannot be written'
   fi
 done
 [ "$gp_ended" = yes ] || fail 'the input was cut short'

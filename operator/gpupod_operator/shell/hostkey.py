@@ -39,6 +39,6 @@ class PinningClient(asyncssh.SSHClient):
         """The server showed a key, and it is not the pinned one."""
         return self._pinned is not None and self.seen is not None and self.seen != self._pinned
 
-    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:  # noqa: ARG002
         self.seen = key_line(key)
         return not self.mismatch

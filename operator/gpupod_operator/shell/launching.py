@@ -93,7 +93,9 @@ setsid nohup sh {folder}/supervisor.sh > /dev/null 2> {folder}/supervisor.log < 
 gp_left={tenths}
 while [ "$gp_left" -gt 0 ]; do
   if grep -qF {id_text} {folder}/launch.json 2> /dev/null; then echo STARTED; exit 0; fi
-  if [ -f {folder}/exit.json ]; then echo "UNKNOWN the workload ended before its record: $(cat {folder}/exit.json)"; exit 0; fi
+  if [ -f {folder}/exit.json ]; then
+    echo "UNKNOWN the workload ended before its record: $(cat {folder}/exit.json)"; exit 0
+  fi
   gp_left=$((gp_left - 1))
   pause
 done

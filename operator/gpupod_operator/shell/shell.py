@@ -128,9 +128,7 @@ class AsyncsshShell:
     async def _visit(self, target: ShellTarget, key: str) -> ShellReading:
         async with self._turns, session(target, key, self._timeouts) as opened:
             try:
-                ran = await run_script(
-                    opened.connection, reading_script(self._layout), seconds=self._timeouts.command
-                )
+                ran = await run_script(opened.connection, reading_script(self._layout), seconds=self._timeouts.command)
             except ShellError as lost:
                 return self._reading(SshClass.DROPPED, str(lost), opened.host_key)
             if ran.exit_status != 0:
@@ -150,9 +148,7 @@ class AsyncsshShell:
     def _reading(self, ssh: SshClass, message: str, host_key: str) -> ShellReading:
         return ShellReading(ssh, message, self._clock.now(), host_key=host_key, tcp_open=True)
 
-    async def _run(
-        self, target: ShellTarget, key: str, script: str, *, seconds: float, payload: bytes = b""
-    ) -> Ran:
+    async def _run(self, target: ShellTarget, key: str, script: str, *, seconds: float, payload: bytes = b"") -> Ran:
         try:
             async with self._turns, session(target, key, self._timeouts) as opened:
                 return await run_script(opened.connection, script, payload=payload, seconds=seconds)

@@ -50,7 +50,7 @@ async def test_a_second_commit_while_one_is_at_work_is_refused_and_the_head_has_
     hub.arm("delay_before", "commit", seconds=30)
     first = asyncio.create_task(post(http, "first.json"))
     async with asyncio.timeout(10):
-        while not hub.state.registry.find("dataset", "ada/sweeps").committing:  # noqa: ASYNC110 - no event to wait on
+        while not hub.state.registry.find("dataset", "ada/sweeps").committing:
             await asyncio.sleep(0)
     status, text, _ = await post(http, "second.json")
     assert status == 409

@@ -105,7 +105,7 @@ async def test_a_head_that_moves_during_the_listing_is_listed_again(hub, reader,
     hub.arm("delay_after", "tree", seconds=5)
     listing = asyncio.create_task(reader.list_prefix(cell, ADA))
     async with asyncio.timeout(10):
-        while not any(request.operation == "revision" for request in hub.requests):  # noqa: ASYNC110
+        while not any(request.operation == "revision" for request in hub.requests):
             await asyncio.sleep(0)
     newer = put_cell(hub, {"b.json": b"2"})
     started = clock.now()
