@@ -1,3 +1,3 @@
 """Fixtures for all folders of tests."""
 
-pytest_plugins = ["clusterkit.fixtures"]
+pytest_plugins = ["clusterkit.fixtures", "worldkit.fixtures"]

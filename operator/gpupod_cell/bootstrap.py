@@ -51,7 +51,7 @@ def main():
         os.set_inheritable(held, True)
         environment["GPUPOD_NEXT_LOCK_FD"] = str(held)
     sys.stdout.flush()
-    os.execve(python, [python, "-m", "gpupod_cell", "watch", "--every", given.every], environment)  # noqa: S606, RET503 - it does not return
+    os.execve(python, [python, "-m", "gpupod_cell", "watch", "--every", given.every], environment)  # noqa: S606
 
 
 def find_python(root, log=print):

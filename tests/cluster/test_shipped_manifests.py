@@ -33,7 +33,7 @@ async def test_demo_durations_are_accepted(admin: Admin, namespace: str):
             target[int(last) if isinstance(target, list) else last] = step["value"]
         await admin.apply(manifest, namespace=namespace)
     stored = await admin.get("GpuPod", "sweep", namespace=namespace)
-    assert stored["spec"]["health"]["wedgeAfter"] == "10s"
+    assert stored["spec"]["health"]["wedgeAfter"] == "8s"
 
 
 async def test_every_manifest_of_the_base_is_accepted(admin: Admin, rbac: OperatorIdentity):

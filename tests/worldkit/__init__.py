@@ -1,0 +1,1 @@
+"""The production operator in the rehearsal world, for tests that assert the world."""

@@ -1,0 +1,100 @@
+"""A stage per test: its own API server, vendors without real hosts, and the operator as a process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+
+from clusterkit.admin import Admin
+from clusterkit.fixtures import admin_of
+from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage, StageOptions
+from worldkit.invariants import broken
+
+GPU = "NVIDIA H100 80GB HBM3"
+
+
+class Theatre:
+    """The stage, and how a test looks at it."""
+
+    def __init__(self, stage: Stage, admin: Admin) -> None:
+        self.stage = stage
+        self.admin = admin
+
+    async def apply(self, name: str = "one", **spec: Any) -> None:
+        """A GpuPod that is Ready with its mapping, so that no SSH is needed."""
+        whole = {
+            "placement": {"candidates": [{"gpuType": GPU}]},
+            "container": {"image": "runpod/pytorch:2.8.0-py3.11-cuda12.8.1-cudnn-devel-ubuntu22.04"},
+            "health": {"readiness": "Mapping", "startTimeout": "20s", "sshWait": "4s", "wedgeAfter": "5s"},
+            "remediation": {"artifacts": "Disposable"},
+        }
+        body = {"apiVersion": API, "kind": "GpuPod", "metadata": {"name": name}, "spec": whole | spec}
+        await self.stage.kube.apply(body, NAMESPACE)
+
+    async def until(self, told: Callable[[dict[str, Any] | None], bool], name: str = "one", within: float = 60) -> Any:
+        """The GpuPod once it is as told, by watch."""
+        return await self.admin.watch_until("GpuPod", name, told, namespace=NAMESPACE, timeout=within)
+
+    async def alive(self) -> list[dict[str, Any]]:
+        """Pods that really exist, whatever the API says."""
+        pods = (await self.stage.sim("GET", "/_sim/pods"))["pods"]
+        return [p for p in pods if p["alive"]]
+
+    async def creates(self) -> int:
+        """POSTs that asked for a pod."""
+        found = (await self.stage.sim("GET", "/_sim/requests?method=POST"))["requests"]
+        return sum(r["path"].rstrip("/").endswith("/pods") for r in found)
+
+    async def seen(self, told: Callable[[list[dict[str, Any]]], bool], within: float = 40) -> None:
+        """Return once the vendor's true state is as told. The vendor has no watch."""
+        async with asyncio.timeout(within):
+            while not told(await self.alive()):
+                await asyncio.sleep(0.05)
+
+    def logs(self) -> str:
+        """What every operator process of this test wrote."""
+        files = sorted(self.stage.workdir.glob("operator-*.log"))
+        return "\n".join(f.read_text(encoding="utf-8", errors="replace") for f in files)
+
+    async def check(self) -> None:
+        """The invariants, at any moment."""
+        ledger = (await self.stage.sim("GET", "/_sim/ledger"))["pods"]
+        requests = (await self.stage.sim("GET", "/_sim/requests"))["requests"]
+        objects = await self.stage.kube.items(API, "GpuPod", NAMESPACE)
+        secrets = (self.stage.hub_token, self.stage.runpod_key)
+        assert broken(ledger, requests, objects, self.logs(), secrets) == []
+
+
+@pytest.fixture
+async def theatre() -> AsyncIterator[Theatre]:
+    """A running world; the invariants are checked when the test is over."""
+    options = StageOptions(
+        observe_every="0.5s", say=lambda _: None, hosts="null", operator_args=("--create-settle", "3s")
+    )
+    async with Stage(options) as stage, admin_of(stage.plane) as admin:
+        world = Theatre(stage, admin)
+        try:
+            yield world
+            await world.check()
+        except BaseException:
+            print(world.logs()[-6000:])
+            raise
+
+
+def condition(pod: dict[str, Any] | None, kind: str) -> dict[str, Any]:
+    """A condition of the object, empty while it has none."""
+    found = ((pod or {}).get("status") or {}).get("conditions") or []
+    return next((c for c in found if c["type"] == kind), {})
+
+
+def is_true(kind: str) -> Callable[[dict[str, Any] | None], bool]:
+    """Predicate: the condition is True."""
+    return lambda pod: condition(pod, kind).get("status") == "True"
+
+
+def pod_id(pod: dict[str, Any] | None) -> str | None:
+    """The recorded pod."""
+    return (((pod or {}).get("status") or {}).get("attempt") or {}).get("podId")
