@@ -40,7 +40,8 @@ def fields_block() -> str:
     """The table of fields without behaviour, for docs/limits.md."""
     refuses, shows = "`Supported=False`; the operator refuses to act", "`Supported=False`; it has no effect"
     pods = [f"| GpuPod | `{field.path}` | {refuses if field.restricting else shows} |" for field in GPUPOD]
-    cells = [f"| SweepCell | `{field.path}` | phase `Blocked`, reason `NotImplementedYet` |" for field in SWEEPCELL]
+    blocks, ignored = "phase `Blocked`, reason `NotImplementedYet`", "it has no effect"
+    cells = [f"| SweepCell | `{field.path}` | {blocks if field.restricting else ignored} |" for field in SWEEPCELL]
     rows = [*pods, *cells]
     return "\n".join((BEGIN, "| Kind | Field | While it is set |", "|---|---|---|", *rows, END))
 

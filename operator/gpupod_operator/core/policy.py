@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,3 @@ class Policy:
     recheck: timedelta = timedelta(seconds=60)
     """How soon a waiting object looks again by itself."""
     image_keep: int = 3
-    max_pods: int | None = None
-    max_hourly_account: Decimal | None = None
-    max_hourly_namespace: Decimal | None = None

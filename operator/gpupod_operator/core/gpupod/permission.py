@@ -49,7 +49,8 @@ def ask(scope: Scope, reason: GateReason, *, act: GateAct | None = None) -> Step
         return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}", stalled=True)
     assert isinstance(verdict, Undecided)
     scope.condition("ArtifactsSafe", None, verdict.reason, verdict.why)
-    return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}")
+    edit = f'wait until it can be read, or give the data up with {ABANDON_DATA}: "{scope.pod_id}: <reason>"'
+    return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}; {edit}")
 
 
 def question(scope: Scope, reason: GateReason, act: GateAct | None) -> GateQuestion:
