@@ -22,6 +22,10 @@ class Theatre:
     def __init__(self, stage: Stage, admin: Admin) -> None:
         self.stage = stage
         self.admin = admin
+        self.released: set[str] = set()
+        """Pods that an object gave up by its deletion policy: neither leaks nor ours any more."""
+        self.adopted: set[str] = set()
+        """Pods without a stamp that an object was told to take over by their exact id."""
 
     async def apply(self, name: str = "one", **spec: Any) -> None:
         """A GpuPod that is Ready with its mapping, so that no SSH is needed."""
@@ -54,6 +58,17 @@ class Theatre:
             while not told(await self.alive()):
                 await asyncio.sleep(0.05)
 
+    async def lists(self, count: int) -> None:
+        """Return once the account was listed `count` times more: that many ticks went by."""
+        began = len(await self._listed())
+        async with asyncio.timeout(60):
+            while len(await self._listed()) < began + count:
+                await asyncio.sleep(0.1)
+
+    async def _listed(self) -> list[dict[str, Any]]:
+        found = (await self.stage.sim("GET", "/_sim/requests?method=GET"))["requests"]
+        return [r for r in found if r["path"].rstrip("/").endswith("/pods")]
+
     def logs(self) -> str:
         """What every operator process of this test wrote."""
         files = sorted(self.stage.workdir.glob("operator-*.log"))
@@ -61,7 +76,8 @@ class Theatre:
 
     async def check(self) -> None:
         """The invariants, at any moment."""
-        ledger = (await self.stage.sim("GET", "/_sim/ledger"))["pods"]
+        given = self.released | self.adopted
+        ledger = [p for p in (await self.stage.sim("GET", "/_sim/ledger"))["pods"] if p["podId"] not in given]
         requests = (await self.stage.sim("GET", "/_sim/requests"))["requests"]
         objects = await self.stage.kube.items(API, "GpuPod", NAMESPACE)
         secrets = (self.stage.hub_token, self.stage.runpod_key)
