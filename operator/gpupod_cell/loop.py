@@ -16,9 +16,10 @@ from gpupod_cell.basis import LOOK_AGAIN, basis_of, repository
 from gpupod_cell.child import Upload
 from gpupod_cell.layout import Layout, write_atomically
 from gpupod_cell.once import ready
-from gpupod_cell.orders import BadOrders, Order, Orders, read_orders
+from gpupod_cell.orders import BadOrders, Order, Orders, parse_orders, read_orders
 from gpupod_cell.record import Cell, State
 from gpupod_cell.refusal import NOTHING_TO_DO, QUOTA, TRANSPORT, Refusal
+from gpupod_cell.settings import hub_endpoint
 from gpupod_cell.walk import stamp
 
 log = logging.getLogger("gpupod_cell")
@@ -88,16 +89,15 @@ class Loop:
             return
         self._read = seen
         try:
-            orders = read_orders(self._layout.cells)
+            data = self._layout.cells.read_bytes()
+            orders = parse_orders(data)
         except BadOrders as broken:
             # The orders accepted before stay in force: a broken file must not stop a working agent.
             self._state.problem = str(broken)
             log.error("%s", broken)  # noqa: TRY400 - the message says it all; a traceback would not help on the pod
             self._orders = self._orders or self._accepted_before()
             return
-        if orders is None:
-            return
-        write_atomically(self._layout.accepted, self._layout.cells.read_bytes())
+        write_atomically(self._layout.accepted, data)
         self._orders = orders
         self._state.problem = "; ".join(orders.unusable)[:1000] or None
         self._state.identity.update(podId=orders.pod_id, attempt=orders.attempt)
@@ -163,6 +163,7 @@ class Loop:
                 self._refuse(order, cell, refused)
                 continue
             cell.state, cell.done_seen, cell.retry_at = "Uploading", True, None
+            self._state.identity["hubEndpoint"] = hub_endpoint(self._layout)
             self.upload = self._start(self._layout, order, no_xet=cell.no_xet, began=self._monotonic())
             how = "without Xet" if cell.no_xet else "with Xet if there"
             log.info("cell %s: upload started (pid %d, %s)", order.name, self.upload.pid, how)

@@ -132,7 +132,8 @@ def _hashed(found: Found, progress: Callable[[int], None]) -> Hashed:
     count = 0
     try:
         with Path(found.source).open("rb") as source:
-            while chunk := source.read(CHUNK):
+            # Never past the size it had: a file that grows as fast as it is read would be read for ever.
+            while count <= found.stamp.size and (chunk := source.read(CHUNK)):
                 strong.update(chunk)
                 git.update(chunk)
                 count += len(chunk)

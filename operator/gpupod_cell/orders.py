@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gpupod_cell import FORMAT
-from gpupod_cell.layout import read_json
 
 CONTROL_FOLDER = "_cell"
 """Holds the manifest below the destination; no artifact may have this name."""
@@ -78,11 +78,22 @@ class Orders:
 def read_orders(path: Path) -> Orders | None:
     """The orders in a file, None while the operator has not written any. Raises BadOrders."""
     try:
-        value = read_json(path)
-    except (ValueError, OSError) as problem:
-        raise BadOrders(f"cells.json cannot be read: {problem}") from problem
-    if value is None:
+        data = path.read_bytes()
+    except FileNotFoundError:
         return None
+    except OSError as problem:
+        raise BadOrders(f"cells.json cannot be read: {problem}") from problem
+    return parse_orders(data)
+
+
+def parse_orders(data: bytes) -> Orders:
+    """The orders in these bytes. Raises BadOrders."""
+    try:
+        value = json.loads(data)
+    except ValueError as problem:
+        raise BadOrders(f"cells.json cannot be read: {problem}") from problem
+    if not isinstance(value, dict):
+        raise BadOrders("cells.json does not hold a JSON object")
     if value.get("format") != FORMAT:
         raise BadOrders(f"cells.json has format {value.get('format')!r}; this agent reads format {FORMAT}")
     entries = value.get("cells")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import shutil
 import threading
 import time
 from datetime import datetime, timezone
@@ -36,6 +37,17 @@ def utc_now() -> datetime:
     return datetime.now(timezone.utc)
 
 
+def prune_trees() -> None:
+    """Remove the trees of earlier agents. Only the holder of the lock may: an older loop still runs from its own."""
+    mine = Path(__file__).resolve().parent.parent
+    if mine.parent.name != "trees":
+        return
+    for other in mine.parent.iterdir():
+        # A newer one is on its way to replace this one.
+        if other.stat().st_mtime_ns < mine.stat().st_mtime_ns:
+            shutil.rmtree(other, ignore_errors=True)
+
+
 def watch(layout: Layout, *, every: float, until_idle: bool = False) -> int:
     """Run the loop; the exit code. A second instance of the same tree ends at once, one of a newer tree waits."""
     mine = tree_hash()
@@ -54,6 +66,7 @@ def watch(layout: Layout, *, every: float, until_idle: bool = False) -> int:
         },
     )
     state.load()
+    prune_trees()
     loop = Loop(layout, state, now=utc_now, monotonic=time.monotonic, tree_hash=mine)
     log.info("loop started: pid %d, tree %s", os.getpid(), mine)
     pause = threading.Event()

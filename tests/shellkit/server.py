@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from gpupod_operator.shell import AsyncsshShell, ShellTimeouts, generate_key_pai
 from gpupod_operator.shell.layout import PodLayout
 
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin:/sbin:/usr/bin")
+SESSION_PATH = f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin"
+"""The interpreter of the tests comes first: like a pod whose image has huggingface_hub."""
+
 FAST = ShellTimeouts(connect=3, login=5, command=20, check=10, transfer=20)
 
 
@@ -75,6 +79,7 @@ async def start_sshd(pod: PodServer) -> subprocess.Popen[bytes]:
         "StrictModes": "no",
         "PermitRootLogin": "yes",
         "PasswordAuthentication": "no",
+        "SetEnv": f"PATH={SESSION_PATH} GPUPOD_TEST_HOME={pod.home}",
     }
     (pod.home / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     command = [SSHD, "-D", "-e", "-f", str(pod.home / "sshd_config")]
@@ -96,6 +101,7 @@ async def run_asyncssh(pod: PodServer) -> AsyncIterator[None]:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            env={"PATH": SESSION_PATH, "HOME": str(Path.home()), "GPUPOD_TEST_HOME": str(pod.home)},
         )
         running.add(ran)
         await process.redirect(stdin=ran.stdin, stdout=ran.stdout, stderr=ran.stderr)

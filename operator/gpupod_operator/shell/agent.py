@@ -77,7 +77,9 @@ _START = r"""
 GPUPOD_ROOT=$root GPUPOD_SECRETS=$secrets
 export GPUPOD_ROOT GPUPOD_SECRETS
 if command -v setsid > /dev/null; then gp_detach=setsid; else gp_detach=''; fi
-$gp_detach nohup "$gp_python" "$gp_tree/gpupod_cell/bootstrap.py" --root "$root" >> "$gp_log" 2>&1 < /dev/null &
+# Not nohup, which busybox often lacks.
+$gp_detach sh -c 'trap "" HUP; exec "$@"' sh "$gp_python" "$gp_tree/gpupod_cell/bootstrap.py" --root "$root" \
+  >> "$gp_log" 2>&1 < /dev/null &
 echo STARTED
 """
 

@@ -89,7 +89,7 @@ printf '%s' {run} > {folder}/run.sh
 printf '%s' {supervisor} > {folder}/supervisor.sh
 printf '%s' {log} > {folder}/log.path
 mkdir -p "$(dirname {log})" && : >> {log} || {{ echo 'UNKNOWN the log file cannot be written'; exit 0; }}
-setsid nohup sh {folder}/supervisor.sh > /dev/null 2> {folder}/supervisor.log < /dev/null &
+setsid sh {folder}/supervisor.sh > /dev/null 2> {folder}/supervisor.log < /dev/null &
 gp_left={tenths}
 while [ "$gp_left" -gt 0 ]; do
   if grep -qF {id_text} {folder}/launch.json 2> /dev/null; then echo STARTED; exit 0; fi

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _SECRETS = (
-    re.compile(r"\b(?:hf|rpa|rps|sk|ghp|gho|ghs|github_pat|xox[abp])[_-][A-Za-z0-9_-]{8,}"),
+    # A real one has 34 characters; `hf_transfer` and `hf_hub_download` stand in many tracebacks and stay.
+    re.compile(r"\b(?:hf|rpa|rps)_[A-Za-z0-9]{10,}"),
+    re.compile(r"\b(?:sk|ghp|gho|ghs|github_pat|xox[abp])[_-][A-Za-z0-9_-]{16,}"),
     re.compile(r"\bapi_org_[A-Za-z0-9]{8,}"),
     re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
     re.compile(r"(?i)\b(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{8,}"),
@@ -13,7 +15,7 @@ _SECRETS = (
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
 )
 _NAMED = re.compile(
-    r"""(?i)(["']?\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|wandb_key)\b["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|\S+)"""
+    r"""(?i)(["']?\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|wandb_key)\b["']?\s*[=:]\s*)(?!\d+\b)("[^"\n]*"|'[^'\n]*'|\S+)"""
 )
 _REMOVED = "(removed)"
 

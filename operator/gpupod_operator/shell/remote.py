@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shlex
 from dataclasses import dataclass
 
@@ -37,7 +38,12 @@ async def run_script(
     command = f"exec sh -c {shlex.quote(_LOADER.format(count=len(body)))}"
     try:
         async with asyncio.timeout(seconds):
-            done = await connection.run(command, input=body + payload, encoding=None, errors="replace")
+            process = await connection.create_process(command, encoding=None)
+            # A command that ended before it read everything still has an exit status, which tells more.
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(body + payload)
+                process.stdin.write_eof()
+            done = await process.wait()
     except TimeoutError as error:
         raise ShellError(f"no answer from the pod within {seconds:.0f} s") from error
     except (OSError, asyncssh.Error) as error:

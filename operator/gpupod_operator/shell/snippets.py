@@ -25,8 +25,10 @@ _ENVIRONMENT = r"""
 set +u
 gp_keep_home=${HOME:-/root}
 if [ -r @exported ]; then . @exported; fi
-gp_environment=$(sed -z -n -e '/^[A-Z]*\(PID\|UID\|SHELLOPTS\|BASHOPTS\|BASH_VERSINFO\|GROUPS\)=/d' \
-  -e "s/'/'\\\\''/g; s/^\([A-Za-z_][A-Za-z0-9_]*\)=\(.*\)\$/export \1='\2'/p" @init 2> /dev/null | tr '\000' '\n')
+# Newlines inside of values are set aside while sed works line by line (busybox has no sed -z).
+gp_environment=$( { tr '\n\000' '\001\n' < @init; } 2> /dev/null |
+  sed -n -e '/^[A-Z]*\(PID\|UID\|SHELLOPTS\|BASHOPTS\|BASH_VERSINFO\|GROUPS\)=/d' \
+    -e "s/'/'\\\\''/g; s/^\([A-Za-z_][A-Za-z0-9_]*\)=\(.*\)\$/export \1='\2'/p" | tr '\001' '\n')
 eval "$gp_environment"
 HOME=$gp_keep_home
 export HOME

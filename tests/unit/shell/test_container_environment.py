@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -8,8 +9,10 @@ import pytest
 from gpupod_operator.shell.snippets import container_environment
 
 
-@pytest.mark.parametrize("sh", ["dash", "bash"])
-def test_every_value_arrives_whatever_is_in_it(tmp_path: Path, sh: str) -> None:
+@pytest.mark.parametrize("sh", [["dash"], ["bash"], ["busybox", "sh"]])
+def test_every_value_arrives_whatever_is_in_it(tmp_path: Path, sh: list[str]) -> None:
+    if shutil.which(sh[0]) is None:
+        pytest.skip(f"needs {sh[0]}")
     values = {
         "PLAIN": "x",
         "QUOTES": 'it\'s "so"',
@@ -24,7 +27,7 @@ def test_every_value_arrives_whatever_is_in_it(tmp_path: Path, sh: str) -> None:
     init.write_text("".join(f"{name}={value}\0" for name, value in {**values, **foreign}.items()))
     script = container_environment(str(init), str(tmp_path / "none")) + "\nexec env -0"
     seen = subprocess.run(
-        [sh, "-c", script],
+        [*sh, "-c", script],
         env={"PATH": "/usr/bin:/bin", "HOME": "/root"},
         cwd=tmp_path,
         check=True,
