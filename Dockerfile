@@ -4,6 +4,8 @@
 #   docker build --build-arg BASE=python:3.11-slim-bookworm@sha256:... --build-arg VERSION=0.1.0 -t gpupod-operator .
 #
 # Any base with Python 3.11+ (with venv and pip) does. Releases give BASE with its digest.
+# Behind a proxy or a mirror: --secret id=pip.conf,src=... (pip's own settings) and, where it names `cert =
+# /run/secrets/ca.crt`, --secret id=ca.crt,src=.... Neither gets into a layer.
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 
 FROM ${BASE} AS builder
@@ -12,7 +14,8 @@ RUN python3 -m venv /opt/gpupod && python3 -m venv /opt/build
 WORKDIR /src
 COPY requirements.lock requirements-build.lock ./
 # Wheels only: nothing is compiled, and nothing gets in whose hash is not in a lock file.
-RUN /opt/gpupod/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements.lock \
+RUN --mount=type=secret,id=pip.conf,target=/etc/pip.conf --mount=type=secret,id=ca.crt \
+    /opt/gpupod/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements.lock \
  && /opt/build/bin/pip install --quiet --require-hashes --only-binary :all: -r requirements-build.lock
 COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY crds crds

@@ -1,0 +1,1 @@
+"""Building and running the container image, for tests."""
