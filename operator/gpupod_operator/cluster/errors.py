@@ -25,8 +25,11 @@ def error_of(status: int, body: bytes, what: str, *, secret: bool) -> Exception:
     reason = str(answer.get("reason") or "")
     text = "" if secret else str(answer.get("message") or "")[:MESSAGE_LIMIT]
     message = f"{what}: {status} {reason}".rstrip() + (f": {text}" if text else "")
-    if status == 404:
+    if status == 404 and answer.get("kind") == "Status" and reason == "NotFound":
         return ApiNotFound(message)
+    if status == 404:
+        # a proxy's page, or an API group that is not served now: nothing is known about the object
+        return ApiUnavailable(message)
     if status == 409:
         return ApiConflict(message)
     if status == 403:

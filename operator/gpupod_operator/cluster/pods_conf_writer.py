@@ -96,7 +96,13 @@ class PodsConfWriter:
             await self._flush(namespace)
 
     async def _flush(self, namespace: str) -> None:
-        maps = self._rendered(namespace)
+        try:
+            maps = self._rendered(namespace)
+        except ValueError as error:
+            # an object that this version cannot read: its namespace keeps what it has, the others go on
+            self._looked_after.add(namespace)
+            self._say(namespace, WriteResult(f"an object of this namespace cannot be read by this version: {error}"))
+            return
         if maps is None:
             self._looked_after.add(namespace)
             return
@@ -109,11 +115,13 @@ class PodsConfWriter:
             problem = f"ConfigMap {self._stem} could not be written: {error}"
         # with nothing published and nothing left behind there is nothing to look after
         (self._looked_after.add if maps else self._looked_after.discard)(namespace)
-        result = WriteResult(problem)
+        self._say(namespace, WriteResult(problem))
+
+    def _say(self, namespace: str, result: WriteResult) -> None:
         if self._results.get(namespace) == result:
             return
-        if problem is not None:
-            _log.warning("pods.conf of namespace %s: %s", namespace, problem)
+        if result.problem is not None:
+            _log.warning("pods.conf of namespace %s: %s", namespace, result.problem)
         self._results[namespace] = result
         self._on_result(namespace, result)
 

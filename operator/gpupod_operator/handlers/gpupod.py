@@ -45,10 +45,10 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
                 # kopf starts this before its patch with the finalizer: nothing is rented for an object that could go
                 # without us, and a status written now would only be refused (409) because of that patch
                 passed = await guarded(world, slot) if _held(world, slot) else Passed(UNHELD_LOOK)
-            if passed.vanished:
+            if passed.vanished and await really_gone(world, slot):
                 world.slots.close(slot)
                 return
-            await woken(slot, stopped, passed.again)
+            await woken(slot, stopped, passed.again or (timedelta(seconds=2) if passed.vanished else None))
 
     @kopf.on.delete(GROUP, VERSION, GPUPODS, registry=registry, id="teardown")
     async def teardown(body: kopf.Body, **_: Any) -> None:
@@ -59,7 +59,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
                 # kopf runs nothing else for an object while its delete handler runs, so the watch shows no edits
                 # (abandon-data, paused) here: read the object anew in each pass
                 passed = await reread(world, slot) or await guarded(world, slot)
-            if passed.vanished or (passed.release and await settled(world, slot)):
+            if (passed.vanished and await really_gone(world, slot)) or (passed.release and await settled(world, slot)):
                 world.slots.close(slot)
                 return
             await woken(slot, None, min(passed.again or TEARDOWN_LOOK, TEARDOWN_LOOK))
@@ -79,6 +79,12 @@ async def reread(world: World, slot: Slot) -> Passed | None:
     return None
 
 
+async def really_gone(world: World, slot: Slot) -> bool:
+    """Asked once more: an object is given up on two answers, because nobody looks after its pod afterwards."""
+    gone = await reread(world, slot)
+    return gone is not None and gone.vanished
+
+
 async def settled(world: World, slot: Slot) -> bool:
     """What has to outlive the object is written, and its key copies are gone: now the finalizer may go."""
     raw = world.store.get(GPUPODS, slot.key)
@@ -86,7 +92,8 @@ async def settled(world: World, slot: Slot) -> bool:
         if raw is not None and slot.account is not None:
             await world.fleet.leave(slot.account.identity.id, raw, world.clock.now())
         await world.credentials.forget(slot.uid)
-    except (ApiUnavailable, ApiForbidden, ApiConflict, ApiInvalid) as error:
+    except (ApiUnavailable, ApiForbidden, ApiConflict, ApiInvalid, ValueError) as error:
+        # ValueError: the fleet map was edited by hand and cannot be read; what is in it must not be overwritten
         log.warning("the finalizer stays for now: %s", error, extra={"object": "/".join(slot.key)})
         return False
     return True

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import signal
 from typing import Any
 
 import aiohttp
@@ -15,6 +17,8 @@ from gpupod_operator.render.configmaps import config_maps
 from gpupod_operator.render.ssh_config import SshPaths
 from gpupod_operator.runtime.orphans import OrphanHunter
 from gpupod_operator.runtime.world import World
+
+log = logging.getLogger("gpupod_operator")
 
 KOPF_CONNECTIONS = 12
 """Two of them are the watches; the rest carry patches of finalizers."""
@@ -49,9 +53,11 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         world.mark_conf = writer.mark
         for namespace in {raw["metadata"]["namespace"] for raw in world.store.all(GPUPODS)}:
             writer.mark(namespace)
-        tasks.append(asyncio.create_task(writer.run(stop), name="pods-conf"))
-        tasks.append(asyncio.create_task(world.teller.run(), name="events"))
-        tasks.append(asyncio.create_task(OrphanHunter(world).run(stop), name="orphans"))
+        shared = {"pods-conf": writer.run(stop), "events": world.teller.run(), "orphans": OrphanHunter(world).run(stop)}
+        for name, work in shared.items():
+            task = asyncio.create_task(work, name=name)
+            task.add_done_callback(ended)
+            tasks.append(task)
 
     @kopf.on.cleanup(registry=registry, id="end")
     async def end(**_: Any) -> None:
@@ -61,6 +67,14 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         await world.teller.finish()
         await world.close()
+
+
+def ended(task: asyncio.Task[None]) -> None:
+    """A task that all objects share must not die unseen: the process ends, and Kubernetes starts it again."""
+    if task.cancelled() or task.exception() is None:
+        return
+    log.critical("the task %s died, ending", task.get_name(), exc_info=task.exception())
+    signal.raise_signal(signal.SIGTERM)
 
 
 async def session(**kwargs: Any) -> kopf.AiohttpSession:

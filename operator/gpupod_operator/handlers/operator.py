@@ -153,6 +153,7 @@ async def _serve(
         base_url=settings.runpod_api,
         observe_every=settings.observe_every,
         on_call=metrics.observe_call,
+        permit=may_act,
     )
     shell = AsyncsshShell(clock, timeouts=ShellTimeouts(connect=CONNECT_SECONDS))
     world = World(

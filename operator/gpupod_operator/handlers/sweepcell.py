@@ -15,6 +15,7 @@ import kopf
 
 from gpupod_operator.api.names import GROUP, SWEEPCELLS, VERSION
 from gpupod_operator.handlers.gpupod import woken
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiUnavailable
 from gpupod_operator.runtime.cells import pass_cell
 from gpupod_operator.runtime.loop import Passed
 from gpupod_operator.runtime.slot import Slot
@@ -37,9 +38,10 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             if slot is not None:
                 world.cell_slots.close(slot)
             return
-        world.store.put(SWEEPCELLS, raw)
+        changed = world.store.put(SWEEPCELLS, raw)
         slot = world.cell_slots.open(key, uid)
-        slot.wake.set()
+        if changed:  # the echo of our own write is no news
+            slot.wake.set()
         if uid not in tasks:
             task = tasks[uid] = asyncio.create_task(_loop(world, slot), name=f"cell-{'/'.join(key)}")
             task.add_done_callback(lambda _: tasks.pop(uid, None))
@@ -57,15 +59,25 @@ async def _loop(world: World, slot: Slot) -> None:
         async with slot.lock:
             passed = await _guarded(world, slot)
         if passed.vanished or passed.release:
+            await _forget(world, slot)
             world.cell_slots.close(slot)
             return
         await woken(slot, None, passed.again)
+
+
+async def _forget(world: World, slot: Slot) -> None:
+    """The copy of the cell's token goes with it; one that cannot be deleted now is only logged."""
+    try:
+        await world.credentials.forget(slot.uid)
+    except (ApiConflict, ApiForbidden, ApiInvalid, ApiUnavailable) as error:
+        log.warning("the copy of the token stays: %s", error, extra={"cell": "/".join(slot.key)})
 
 
 async def _guarded(world: World, slot: Slot) -> Passed:
     raw = world.store.get(SWEEPCELLS, slot.key)
     if raw is None or raw["metadata"]["uid"] != slot.uid:
         return Passed(None, vanished=True)
+    slot.pass_began = world.clock.now()
     try:
         with world.metrics.reconcile_seconds.labels("sweepcell").time():
             passed = await pass_cell(world, slot, raw)
@@ -75,4 +87,6 @@ async def _guarded(world: World, slot: Slot) -> Passed:
         world.metrics.reconcile_total.labels("sweepcell", "error").inc()
         log.exception("a cell's pass failed", extra={"cell": "/".join(slot.key)})
         return Passed(timedelta(seconds=min(2**slot.failures, 300)))
+    finally:
+        slot.pass_began = None
     return passed

@@ -59,7 +59,10 @@ class _Entry:
 
 
 class Accounts:
-    """Opens keys. Observers are made here and run by the caller (`account.observer.run`)."""
+    """Opens keys. Observers are made here and run by the caller (`account.observer.run`).
+
+    `permit` is asked right before each mutating request is sent: False, and nothing is sent.
+    """
 
     def __init__(
         self,
@@ -70,7 +73,9 @@ class Accounts:
         on_call: CallObserver | None = None,
         jitter: Callable[[], float] = random.random,
         page_limit: int | None = None,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._permit = permit
         self._clock = clock
         self._base_url = base_url
         self._observe_every = observe_every
@@ -159,6 +164,7 @@ class Accounts:
             base_url=self._base_url,
             on_call=self._on_call,
             page_limit=self._page_limit,
+            permit=self._permit,
         )
 
     def _forget(self, fingerprint: str) -> None:

@@ -68,8 +68,11 @@ class RunPodClient(GpuProvider):
         on_call: CallObserver | None = None,
         timeout: aiohttp.ClientTimeout = TIMEOUT,
         page_limit: int | None = None,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._requests = RunPodRequests(session, key, governor, base_url=base_url, on_call=on_call, timeout=timeout)
+        self._requests = RunPodRequests(
+            session, key, governor, base_url=base_url, on_call=on_call, timeout=timeout, permit=permit
+        )
         self._page_limit = page_limit
 
     async def account(self) -> AccountIdentity:

@@ -21,7 +21,7 @@ from yarl import URL
 from gpupod_operator import __version__
 from gpupod_operator.core.provider import Failure
 from gpupod_operator.ports import ProviderError
-from gpupod_operator.runpod.calls import Call
+from gpupod_operator.runpod.calls import Call, CallKind
 from gpupod_operator.runpod.errors import classify_answer, classify_fault, malformed
 from gpupod_operator.runpod.governor import Governor
 from gpupod_operator.runpod.keys import KeySource
@@ -74,7 +74,9 @@ class RunPodRequests:
         base_url: str = RUNPOD,
         on_call: CallObserver | None = None,
         timeout: aiohttp.ClientTimeout = TIMEOUT,
+        permit: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._permit = permit
         self._session = session
         self._governor = governor
         self._base = base_url.rstrip("/").removesuffix("/v2") + "/v2"
@@ -129,6 +131,10 @@ class RunPodRequests:
         url = URL(self._base + path, encoded=True)
         headers = {"Authorization": f"Bearer {key.value}", "User-Agent": USER_AGENT, "Accept": accept}
         await self._governor.admit(call.kind)
+        if call.kind is not CallKind.READ and not self._permit():
+            # asked after the wait and at each try: the Lease may have run out meanwhile
+            self._governor.answered(None, {})
+            raise ProviderError(Failure.UNAVAILABLE, "this process does not lead any more: nothing was sent")
         status: int | None = None
         told: Mapping[str, str] = {}
         outcome = "Cancelled"

@@ -6,6 +6,7 @@ that takes its Secrets first. Values are handed to the one call that needs them 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -51,6 +52,7 @@ class Credentials:
         self._copied: dict[tuple[str, str], bytes] = {}
         self._pairs: dict[str, KeyPair] = {}
         self._file: KeySource | None = None
+        self._making: dict[str, asyncio.Lock] = {}
 
     async def runpod_key(self, namespace: str, uid: str, spec: GpuPodSpec) -> KeySource:
         """The object's key, or the operator's own. Raises SecretProblem."""
@@ -158,6 +160,12 @@ class Credentials:
         known = self._pairs.get(namespace)
         if known is not None:
             return known
+        # one at a time: two objects of a new namespace must not each make a pair and keep the one that lost
+        async with self._making.setdefault(namespace, asyncio.Lock()):
+            known = self._pairs.get(namespace)
+            return known if known is not None else await self._read_or_make(namespace)
+
+    async def _read_or_make(self, namespace: str) -> KeyPair:
         name = f"ssh-{namespace}"[:253]
         try:
             secret = await self._cluster.read_secret(self._settings.namespace, name)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.core.ownership import OwnedPod, claim
 from gpupod_operator.core.provider import ProviderPod
-from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable, ProviderError
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable, ProviderError
 from gpupod_operator.runpod.accounts import Account
 from gpupod_operator.runtime.fleet import Fleet
 
@@ -72,7 +72,11 @@ class OrphanHunter:
         try:
             objects = await world.cluster.list_all(GPUPODS)
             fleets = {account.identity.id: await world.fleet.of(account.identity.id) for account, _ in lists}
-        except (ApiUnavailable, ApiForbidden, ApiNotFound):
+        except (ApiUnavailable, ApiForbidden, ApiNotFound, ApiConflict, ApiInvalid) as error:
+            log.debug("no look for orphans now: %s", error)
+            return ()
+        except ValueError as error:
+            log.warning("the fleet map was edited and cannot be read, no look for orphans: %s", error)
             return ()
         uids = frozenset(o["metadata"]["uid"] for o in objects)
         now = world.clock.now()

@@ -99,7 +99,8 @@ def _nothing_to_end(scope: Scope) -> bool:
     """Deleting, no pod on record and no create under way: a broken key must not hold the object."""
     attempt = scope.before.attempt
     idle = attempt is None or (attempt.pod_id is None and attempt.intent in (None, AttemptIntent.NONE))
-    return scope.identity.deleting and idle
+    given_up = attempt is not None and attempt.pod_id in (scope.before.released or ())
+    return scope.identity.deleting and (idle or given_up)
 
 
 def _only_watch(scope: Scope) -> Step | None:

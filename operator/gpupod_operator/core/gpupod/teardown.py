@@ -10,7 +10,7 @@ from gpupod_operator.core.gpupod import permission
 from gpupod_operator.core.gpupod.admission import bound
 from gpupod_operator.core.gpupod.claiming import settle_unknown_create
 from gpupod_operator.core.gpupod.draining import drain
-from gpupod_operator.core.gpupod.migration import delete, delete_again_after
+from gpupod_operator.core.gpupod.migration import delete, delete_again_after, retire
 from gpupod_operator.core.gpupod.scope import Presence, Release, Scope, Step, Wait
 from gpupod_operator.core.gpupod.stopping import stop
 from gpupod_operator.core.provider import ProviderState
@@ -29,7 +29,10 @@ def tear_down(scope: Scope) -> Step:
     unsettled = settle_unknown_create(scope)
     if unsettled is not None:
         return unsettled
-    if scope.pod_id is None or scope.presence is Presence.GONE:
+    if scope.presence is Presence.GONE:
+        # in the same write as the release: after a crash nothing has to be proven, nor a key to be read, again
+        retire(scope, "Deleted")
+    if scope.pod_id is None:
         return Release("no pod of this object exists")
     policy = scope.spec.deletion_policy
     if policy is DeletionPolicy.ORPHAN:

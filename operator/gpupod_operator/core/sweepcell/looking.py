@@ -9,6 +9,7 @@ from gpupod_operator.api.phases import SweepCellPhase
 from gpupod_operator.core.known import Unknown
 from gpupod_operator.core.sweepcell.findings import held_outside, known_before
 from gpupod_operator.core.sweepcell.places import Place, place_of, unsettled
+from gpupod_operator.core.sweepcell.producing import fresh_agent
 from gpupod_operator.core.sweepcell.scope import CellScope
 
 RETRY = timedelta(seconds=30)
@@ -59,6 +60,8 @@ def hub_due_at(scope: CellScope) -> datetime:
 
 def next_look(scope: CellScope) -> datetime:
     """The latest time of the next pass."""
+    if scope.overlapping is not None or scope.token_problem is not None:
+        return scope.now + LONGEST_SLEEP  # the Hub is not asked; an edit of either cell or of the Secret wakes or waits
     waiting = scope.deleting or isinstance(scope.listing, Unknown)
     longest = RETRY if waiting else LONGEST_SLEEP
     if scope.status.phase is SweepCellPhase.VERIFIED and not waiting:
@@ -69,7 +72,7 @@ def next_look(scope: CellScope) -> datetime:
 
 def _says_uploaded(scope: CellScope) -> bool:
     """The agent says that the cell is on the Hub, and that is not verified yet."""
-    agent = scope.agent
+    agent = fresh_agent(scope)
     return agent is not None and agent.cell is not None and agent.cell.state == "Uploaded"
 
 

@@ -47,6 +47,8 @@ def fresh_agent(scope: CellScope) -> AgentView | None:
     agent = scope.agent
     if agent is None or agent.cell is None or agent.pod_id != scope.pod.pod_id:
         return None
+    if not scope.pod.running or agent.pod_started_at not in (None, scope.pod.started_at):
+        return None  # a stop wiped the disk that this was read from, or another start has begun
     lost = scope.pod.contact_lost_at
     if lost is not None and agent.read_at <= lost:
         return None
