@@ -9,6 +9,7 @@ from typing import Any
 from gatekit.cells import agent_cell
 from gpupod_operator.api.base import dump
 from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.core.gpupod.agent import tried_once_more
 from gpupod_operator.core.gpupod.decide import decide
 from gpupod_operator.core.gpupod.scope import Facts, Identity, Scope
 from gpupod_operator.core.gpupod.settle import settle_call, settle_visit
@@ -103,6 +104,8 @@ class Driver(World):
             declared_cells=len(self.cells),
             cells_summary=self._summary(),
             rivals=self.rivals,
+            cells_digest=Known(self.digest()) if self._reading is not None else None,
+            install=self._install,
             agent_tree=TREE,
         )
         facts = self._gather(facts, frozenset({Need.ACCOUNT}), before)
@@ -139,6 +142,7 @@ class Driver(World):
         self._reading = None
         if isinstance(action, InstallAgent):
             outcome = self.host(action.target.pod_id).install(action, {u: agent_cell(u, "Pending") for u in self.cells})
+            self._install = tried_once_more(self._install, action, outcome, self.now)
         elif isinstance(action, LaunchWorkload):
             outcome = self.host(action.target.pod_id).launch(action)
         elif isinstance(action, DrainWorkload):

@@ -24,6 +24,7 @@ class Host:
     agent_problem: str | None = None
     attempt: str | None = None
     cells: dict[str, AgentCell] = field(default_factory=dict)
+    install_fails: str | None = None
     refuses: str | None = None
     lost_answer: bool = False
     key: str = "ssh-ed25519 AAAA"
@@ -58,6 +59,8 @@ class Host:
         self.acts.append("install")
         if self.ssh is not SshClass.OK:
             return Outcome(None, "lost")
+        if self.install_fails is not None:
+            return Outcome(None, self.install_fails)
         self.attempt, self.agent_running = action.attempt, self.agent_starts
         for uid, cell in cells.items():
             self.cells.setdefault(uid, cell)

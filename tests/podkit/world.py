@@ -14,7 +14,8 @@ from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import CellsStatus, GpuPodStatus
 from gpupod_operator.core.artifacts import HubCommit, HubListing
 from gpupod_operator.core.gate import CellFacts
-from gpupod_operator.core.gpupod.scope import Facts, SecretsReport
+from gpupod_operator.core.gpupod.agent import cells_digest
+from gpupod_operator.core.gpupod.scope import Facts, InstallTry, SecretsReport
 from gpupod_operator.core.known import Fact, Known, Unknown
 from gpupod_operator.core.plan import (
     Need,
@@ -24,7 +25,7 @@ from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import AccountIdentity, NetworkVolume, ProviderPod
 from gpupod_operator.core.shell import ShellReading, ShellTarget, SshClass
 from gpupod_operator.ports import ProviderError
-from gpupod_operator.runtime.gather import abandon_reason
+from gpupod_operator.runtime.views import abandon_reason
 from podkit.cloud import OFFERS, Cloud
 from podkit.hosts import Host
 
@@ -70,6 +71,9 @@ class World:
     _reading: ShellReading | None = None
     _reading_of: tuple[str, str, int] | None = None
     _recent: ProviderPod | None = None
+    _install: InstallTry | None = None
+    tokens: dict[str, str] = field(default_factory=dict)
+    """Prints of the cells' tokens; a cell that is not in it has the print `t`."""
     _entropy: int = 0
 
     @property
@@ -106,9 +110,14 @@ class World:
         self.cells[uid] = CellFacts(**fields)
         self.host().cells[uid] = agent_cell(uid, state)
 
+    def digest(self) -> str:
+        """Of the agent's input, as the store would tell it."""
+        return cells_digest((uid, 1, self.tokens.get(uid, "t")) for uid in self.cells)
+
     def restart(self) -> None:
         """A new operator process: only the committed status is left."""
         self._sequence, self._reading, self._reading_of, self._recent = -1, None, None, None
+        self._install = None
         self.status = GpuPodStatus.model_validate(dump(self.status))
 
     def _summary(self) -> CellsStatus | None:
@@ -142,6 +151,7 @@ class World:
             return self._read_cells(need, facts, pod_id)
         logs = Known(self.cloud.logs) if self.cloud.logs is not None else Unknown("502")
         return {
+            Need.TOKENS: {"cells_digest": Known(self.digest())},
             Need.CATALOG: {"catalog": Known(OFFERS)},
             Need.SECRETS: {"secrets": self.secrets},
             Need.VOLUME: {"volume": self.volume},

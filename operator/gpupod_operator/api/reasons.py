@@ -103,6 +103,7 @@ class Reason(StrEnum):
     HOST_UNRESPONSIVE = "HostUnresponsive"
     SERVICE_NOT_READY = "ServiceNotReady"
     AUTH_DENIED = "AuthDenied"
+    SSH_KEY_UNAVAILABLE = "SshKeyUnavailable"
     HOST_KEY = "HostKey"
     NAME_RESOLUTION = "NameResolution"
     PROVIDER_MISREPORT = "ProviderMisreport"

@@ -127,6 +127,7 @@ REMEDIES: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.SLOW_PULL: "Nothing to do, or use a smaller image or raise health.startTimeout.",
         Reason.HOST_UNRESPONSIVE: "Nothing to do: the wedge clock runs.",
         Reason.SERVICE_NOT_READY: "Start sshd in the image; RunPod's own images do. The host is alive.",
+        Reason.SSH_KEY_UNAVAILABLE: "Put a usable private key where the message says; until then nothing is concluded.",
         Reason.AUTH_DENIED: "Make the image take PUBLIC_KEY, or correct ssh.keySecretRef.",
         Reason.HOST_KEY: (
             "Make sure that it is your pod; set gpupod.dev/migrate to the pod id, or restart it for a new key."

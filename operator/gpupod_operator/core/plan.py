@@ -24,6 +24,8 @@ class Need(StrEnum):
     SECRETS = "Secrets"
     SYSTEM_LOG = "SystemLog"
     SHELL = "Shell"
+    TOKENS = "Tokens"
+    """Of the declared cells, so that `cells_digest` can be told."""
     CELLS = "Cells"
     LISTINGS = "Listings"
 
@@ -78,6 +80,7 @@ class InstallAgent:
     attempt: str
     cells: bytes
     cells_digest: str
+    pod_started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ class SshClass(StrEnum):
     HOST_KEY = "HostKey"
     AUTH_DENIED = "AuthDenied"
     DROPPED = "Dropped"
+    NO_KEY = "NoKey"
+    """Nothing was tried: our own key cannot be had. It says nothing about the pod, neither up nor down."""
     OTHER = "Other"
 
 

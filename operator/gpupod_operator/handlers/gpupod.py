@@ -48,7 +48,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             if passed.vanished and await really_gone(world, slot):
                 world.slots.close(slot)
                 return
-            await woken(slot, stopped, passed.again or (timedelta(seconds=2) if passed.vanished else None))
+            await woken(slot, stopped, pause_after(passed, None))
 
     @kopf.on.delete(GROUP, VERSION, GPUPODS, registry=registry, id="teardown")
     async def teardown(body: kopf.Body, **_: Any) -> None:
@@ -62,7 +62,15 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             if (passed.vanished and await really_gone(world, slot)) or (passed.release and await settled(world, slot)):
                 world.slots.close(slot)
                 return
-            await woken(slot, None, min(passed.again or TEARDOWN_LOOK, TEARDOWN_LOOK))
+            await woken(slot, None, pause_after(passed, TEARDOWN_LOOK))
+
+
+def pause_after(passed: Passed, longest: timedelta | None) -> timedelta | None:
+    """How long to sleep; None: until woken. Zero is no "nothing said", but "at once"."""
+    wanted = timedelta(seconds=2) if passed.vanished else passed.again
+    if wanted is None or longest is None:
+        return longest if wanted is None else wanted
+    return min(wanted, longest)
 
 
 async def reread(world: World, slot: Slot) -> Passed | None:

@@ -32,8 +32,8 @@ from gpupod_operator.ports import (
     HubRepoNotFound,
     HubUnauthorized,
 )
-from gpupod_operator.runtime.credentials import SecretProblem
 from gpupod_operator.runtime.loop import Passed
+from gpupod_operator.runtime.secret_values import SecretProblem
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.views import COMMITS, abandon_reason, hub_destination
 

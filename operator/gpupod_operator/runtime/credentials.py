@@ -7,40 +7,24 @@ that takes its Secrets first. Values are handed to the one call that needs them 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-import asyncssh
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec, SecretKeyRef
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.sweepcell import SweepCellSpec
-from gpupod_operator.ports import ApiForbidden, ApiNotFound, Cluster
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable, Cluster
 from gpupod_operator.runpod.keys import KeySource
+from gpupod_operator.runtime.secret_values import KeyPair, SecretProblem, one_line, public_line
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.shell.keys import generate_key_pair
 
+log = logging.getLogger("gpupod_operator")
+
 LABELS = {"app.kubernetes.io/managed-by": "gpupod-operator"}
+MISSING = "missing"
 RUNPOD, SSH = "runpod-key", "ssh-key"
-
-
-class SecretProblem(Exception):
-    """A Secret that cannot be used; `reason` and the message say what to do. Holds no value."""
-
-    def __init__(self, reason: Reason, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """An SSH key pair; the private half is never shown."""
-
-    private: str
-    public: str
-
-    def __repr__(self) -> str:
-        return f"KeyPair(public={self.public!r})"
 
 
 class Credentials:
@@ -52,6 +36,7 @@ class Credentials:
         self._copied: dict[tuple[str, str], bytes] = {}
         self._pairs: dict[str, KeyPair] = {}
         self._file: KeySource | None = None
+        self._prints: dict[str, str] = {}
         self._making: dict[str, asyncio.Lock] = {}
 
     async def runpod_key(self, namespace: str, uid: str, spec: GpuPodSpec) -> KeySource:
@@ -61,14 +46,19 @@ class Credentials:
         value = await self._value(namespace, spec.account.secret_ref, "RunPod key", uid, RUNPOD)
         return KeySource.from_bytes(value)
 
-    async def ssh_key(self, namespace: str, uid: str, spec: GpuPodSpec) -> KeyPair:
-        """The object's key pair, or the namespace's own pair that the operator makes on first use."""
+    async def ssh_key(self, namespace: str, uid: str, spec: GpuPodSpec, *, new_pod: bool = False) -> KeyPair:
+        """The object's key pair, or the namespace's own pair that the operator makes on first use.
+
+        The copy serves a pod that was made with it, never a new one. Raises SecretProblem.
+        """
         ref = spec.ssh.key_secret_ref
         if ref is None:
             return await self._namespace_pair(namespace)
         found = SecretKeyRef(name=ref.name, key="ssh-privatekey")
-        private = (await self._value(namespace, found, "SSH key", uid, SSH)).decode()
-        return KeyPair(private, public_line(private, ref.name))
+        value = await self._value(
+            namespace, found, "SSH key", uid, SSH, usable=lambda v: public_line(v, ref.name), from_copy=not new_pod
+        )
+        return KeyPair(value.decode(), public_line(value, ref.name))
 
     async def environment(self, namespace: str, spec: GpuPodSpec) -> dict[str, str]:
         """Container environment with every reference resolved. Raises SecretProblem."""
@@ -86,11 +76,24 @@ class Credentials:
     async def hub_token(self, namespace: str, uid: str, spec: SweepCellSpec) -> str:
         """The cell's Hub token. Raises SecretProblem."""
         ref = spec.destination.token_secret_ref
-        return (await self._value(namespace, ref, "Hub token", uid, f"hub-{ref.name}-{ref.key}")).decode().strip()
+        # hashed, because two names of 253 characters do not fit into one key of a Secret
+        slot = "hub-" + hashlib.sha256(f"{ref.name}/{ref.key}".encode()).hexdigest()[:16]
+        try:
+            value = await self._value(namespace, ref, "Hub token", uid, slot, usable=lambda v: one_line(v, ref))
+        except SecretProblem:
+            self._prints[uid] = MISSING
+            raise
+        self._prints[uid] = hashlib.sha256(value).hexdigest()[:16]
+        return value.decode()
+
+    def token_print(self, uid: str) -> str | None:
+        """A hash of the cell's token as last read, `MISSING`, or None when this process never read it."""
+        return self._prints.get(uid)
 
     async def forget(self, uid: str) -> None:
         """The object is gone: so are its copies."""
         self._copied = {k: v for k, v in self._copied.items() if k[0] != uid}
+        self._prints.pop(uid, None)
         try:
             await self._cluster.delete_secret(self._settings.namespace, copy_name(uid))
         except ApiNotFound:
@@ -109,39 +112,56 @@ class Credentials:
         return self._file
 
     async def _value(
-        self, namespace: str, ref: SecretKeyRef, what: str, uid: str | None = None, slot: str | None = None
+        self,
+        namespace: str,
+        ref: SecretKeyRef,
+        what: str,
+        uid: str | None = None,
+        slot: str | None = None,
+        *,
+        usable: Callable[[bytes], object] = lambda _: None,
+        from_copy: bool = True,
     ) -> bytes:
+        """The value. A copy stands in for one that is missing or unusable; it is refreshed only by a usable one."""
+        try:
+            value = await self._read(namespace, ref, what)
+            usable(value)
+        except SecretProblem:
+            copied = await self._copy(uid, slot) if from_copy else None
+            if copied is None:
+                raise
+            return copied
+        if uid is not None and slot is not None:
+            await self._keep(uid, slot, value)
+        return value
+
+    async def _read(self, namespace: str, ref: SecretKeyRef, what: str) -> bytes:
         try:
             secret = await self._cluster.read_secret(namespace, ref.name)
         except (ApiNotFound, ApiForbidden) as error:
-            copied = await self._copy(uid, slot)
-            if copied is not None:
-                return copied
             raise SecretProblem(
                 Reason.SECRET_NOT_FOUND,
                 f"Secret {ref.name} ({what}) cannot be read in namespace {namespace}: create it there",
             ) from error
         if ref.key not in secret or not secret[ref.key].strip():
-            copied = await self._copy(uid, slot)
-            if copied is not None:
-                return copied
             raise SecretProblem(
                 Reason.SECRET_KEY_MISSING, f"Secret {ref.name} ({what}) has no value under the key {ref.key!r}: add it"
             )
-        value = secret[ref.key].strip()
-        if uid is not None and slot is not None:
-            await self._keep(uid, slot, value)
-        return value
+        return secret[ref.key].strip()
 
     async def _keep(self, uid: str, slot: str, value: bytes) -> None:
         """Refresh the copy when the value changed; a copy that cannot be written holds nothing up."""
         if self._copied.get((uid, slot)) == value:
             return
-        data = await self._copies(uid)
-        if data.get(slot) != value:
-            await self._cluster.apply_secret(
-                self._settings.namespace, copy_name(uid), {**data, slot: value}, labels=LABELS
-            )
+        try:
+            data = await self._copies(uid)
+            if data.get(slot) != value:
+                await self._cluster.apply_secret(
+                    self._settings.namespace, copy_name(uid), {**data, slot: value}, labels=LABELS
+                )
+        except (ApiConflict, ApiForbidden, ApiInvalid, ApiUnavailable) as error:
+            log.warning("the copy of a key is not written yet: %s", error, extra={"uid": uid})
+            return
         self._copied[(uid, slot)] = value
 
     async def _copy(self, uid: str | None, slot: str | None) -> bytes | None:
@@ -186,16 +206,3 @@ class Credentials:
 def copy_name(uid: str) -> str:
     """Name of the Secret with an object's copies."""
     return f"keys-{uid}"
-
-
-def public_line(private: str, secret: str) -> str:
-    """The public half of a private key. Raises SecretProblem for a key that cannot be used unattended."""
-    try:
-        key = asyncssh.import_private_key(private)
-    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError) as error:
-        raise SecretProblem(
-            Reason.SECRET_INVALID,
-            f"Secret {secret} holds no usable private key under ssh-privatekey ({type(error).__name__}): put an "
-            f"unencrypted OpenSSH key there",
-        ) from None
-    return key.export_public_key("openssh").decode().strip()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING, Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.policies import TokenFrom
 from gpupod_operator.api.sweepcell import SweepCellSpec
+from gpupod_operator.core.gpupod.agent import tried_once_more
 from gpupod_operator.core.gpupod.settle import Settled, settle_call, settle_visit
 from gpupod_operator.core.plan import (
     Action,
@@ -27,11 +29,13 @@ from gpupod_operator.core.provider import Answer, CreateRequest, Failure
 from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable, LaunchRefused, ProviderError, ShellError
 from gpupod_operator.runpod.accounts import Account
 from gpupod_operator.runtime.captured import save_logs
-from gpupod_operator.runtime.credentials import SecretProblem
+from gpupod_operator.runtime.secret_values import SecretProblem
 from gpupod_operator.runtime.slot import Slot
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
+
+log = logging.getLogger("gpupod_operator")
 
 CAPTURE_SECONDS = 60
 """Saving logs may take this long and may fail; the pod bills meanwhile."""
@@ -66,6 +70,8 @@ class Executor:
             return settle_call(status, action, answer, self._world.clock.now(), self._world.policy, identity)
         outcome = await self._visit(action)
         self._slot.reading = None
+        if isinstance(action, InstallAgent):
+            self._slot.install = tried_once_more(self._slot.install, action, outcome, self._world.clock.now())
         return settle_visit(status, action, outcome, self._world.clock.now())
 
     async def _call(self, action: Action, account: Account | None) -> Answer:
@@ -96,7 +102,9 @@ class Executor:
     async def _environment(self, request: CreateRequest) -> dict[str, str]:
         """The user's environment with the public key and, last so that nothing overrides them, the two stamps."""
         credentials = self._world.credentials
-        env = {"PUBLIC_KEY": (await credentials.ssh_key(self._namespace, self._slot.uid, self._spec)).public}
+        env = {
+            "PUBLIC_KEY": (await credentials.ssh_key(self._namespace, self._slot.uid, self._spec, new_pod=True)).public
+        }
         env |= await credentials.environment(self._namespace, self._spec)
         return env | {"GPUPOD_OWNER": request.stamp.owner, "GPUPOD_NONCE": request.stamp.nonce}
 
@@ -124,9 +132,15 @@ class Executor:
         tokens: dict[str, str] = {}
         for raw in self._world.store.cells_of(self._slot.key):
             spec = SweepCellSpec.model_validate(raw["spec"])
-            token = await self._world.credentials.hub_token(self._namespace, raw["metadata"]["uid"], spec)
-            if spec.upload.token_from is TokenFrom.SECRET:
-                tokens[raw["metadata"]["uid"]] = token
+            if spec.upload.token_from is not TokenFrom.SECRET:
+                continue
+            try:
+                token = await self._world.credentials.hub_token(self._namespace, raw["metadata"]["uid"], spec)
+            except SecretProblem as problem:
+                # its own condition says so, and the agent that it lacks its token; the other cells need theirs
+                log.info("installed without a token: %s", problem, extra={"cell": raw["metadata"]["name"]})
+                continue
+            tokens[raw["metadata"]["uid"]] = token
         await self._world.shell.write_cells(action.target, key, action.cells)
         await self._world.shell.install_agent(
             action.target,

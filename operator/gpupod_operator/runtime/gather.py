@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from gpupod_operator.api.annotations import ABANDON_DATA
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.policies import Readiness
-from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
-from gpupod_operator.core.artifacts import HubCommit
-from gpupod_operator.core.gate import CellFacts
+from gpupod_operator.core.gpupod.agent import LONGEST_PAUSE
 from gpupod_operator.core.gpupod.scope import Facts, SecretsReport
 from gpupod_operator.core.known import Known, Unknown
 from gpupod_operator.core.plan import Need
 from gpupod_operator.core.provider import Failure
 from gpupod_operator.core.shell import ShellReading, SshClass
-from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable, HubError, ProviderError
-from gpupod_operator.runtime.credentials import SecretProblem
+from gpupod_operator.ports import ProviderError
+from gpupod_operator.runtime.gather_cells import KUBE_ERRORS, CellGatherer
+from gpupod_operator.runtime.secret_values import SecretProblem
 from gpupod_operator.runtime.slot import Slot
-from gpupod_operator.runtime.views import COMMITS, abandon_reason, agent_of, hub_destination, target_of
+from gpupod_operator.runtime.views import (
+    target_of,
+)
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
-
-LISTINGS_AT_ONCE = 8
-KUBE_ERRORS = (ApiUnavailable, ApiForbidden, ApiNotFound)
 
 
 class Gatherer:
@@ -37,10 +33,9 @@ class Gatherer:
     def __init__(self, world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec) -> None:
         self._world = world
         self._slot = slot
-        self._raw = raw
         self._spec = spec
         self._namespace: str = raw["metadata"]["namespace"]
-        self._name: str = raw["metadata"]["name"]
+        self._of_cells = CellGatherer(world, slot, raw)
 
     async def gather(self, facts: Facts, needs: frozenset[Need], status: GpuPodStatus) -> Facts:
         """The facts with every need answered, in an order that lets later answers see earlier ones."""
@@ -53,8 +48,9 @@ class Gatherer:
             Need.VOLUME: self._volume,
             Need.SYSTEM_LOG: self._system_log,
             Need.SHELL: self._shell,
-            Need.CELLS: self._cells,
-            Need.LISTINGS: self._listings,
+            Need.TOKENS: self._of_cells.tokens,
+            Need.CELLS: self._of_cells.cells,
+            Need.LISTINGS: self._of_cells.listings,
         }
         for need, answer in answers.items():
             if need in needs:
@@ -124,7 +120,7 @@ class Gatherer:
     async def _secrets(self, facts: Facts, _: GpuPodStatus) -> Facts:
         credentials = self._world.credentials
         try:
-            pair = await credentials.ssh_key(self._namespace, self._slot.uid, self._spec)
+            pair = await credentials.ssh_key(self._namespace, self._slot.uid, self._spec, new_pod=True)
             await credentials.environment(self._namespace, self._spec)
         except SecretProblem as problem:
             report = SecretsReport(problem=str(problem), reason=problem.reason)
@@ -157,73 +153,15 @@ class Gatherer:
         try:
             pair = await self._world.credentials.ssh_key(self._namespace, self._slot.uid, self._spec)
         except (SecretProblem, *KUBE_ERRORS) as error:
-            return ShellReading(SshClass.OTHER, f"no SSH key: {error}", now)
+            return ShellReading(SshClass.NO_KEY, str(error), now)
         level = "Tcp" if self._spec.health.readiness is Readiness.TCP and not self._wants_session() else "Auth"
         reading = await self._world.shell.read(target, pair.private, level=level)
         self._slot.reading = reading
         self._slot.reading_of = (target.pod_id, target.host, target.port)
+        install = self._slot.install
+        if install is not None and now - install.at > LONGEST_PAUSE and reading.agent and reading.agent.running:
+            self._slot.install = None  # it came up and stayed: what comes later is another trouble
         return reading
 
     def _wants_session(self) -> bool:
         return bool(self._spec.workload.command) or bool(self._world.store.cells_of(self._slot.key))
-
-    async def _cells(self, facts: Facts, status: GpuPodStatus) -> Facts:
-        if isinstance(facts.cells, Known):
-            return facts
-        try:
-            raws = await self._world.cluster.list_cells(self._namespace, self._name)
-        except KUBE_ERRORS as error:
-            return dataclasses.replace(facts, cells=Unknown(f"SweepCells cannot be listed: {error}"))
-        pod_id = status.attempt.pod_id if status.attempt is not None else None
-        cells = tuple(self._cell(raw, facts, status, pod_id) for raw in raws)
-        return dataclasses.replace(facts, cells=Known(cells))
-
-    def _cell(self, raw: dict[str, Any], facts: Facts, status: GpuPodStatus, pod_id: str | None) -> CellFacts:
-        metadata = raw["metadata"]
-        agent = agent_of(facts, status)
-        annotations = {**(self._raw["metadata"].get("annotations") or {})}
-        own = metadata.get("annotations") or {}
-        return CellFacts(
-            uid=metadata["uid"],
-            name=metadata["name"],
-            spec=SweepCellSpec.model_validate(raw["spec"]),
-            status=SweepCellStatus.model_validate(raw.get("status") or {}),
-            abandoned=abandon_reason(own.get(ABANDON_DATA), pod_id)
-            or abandon_reason(annotations.get(ABANDON_DATA), pod_id),
-            deleting=bool(metadata.get("deletionTimestamp")),
-            agent=agent.cells.get(metadata["uid"]) if agent is not None else None,
-        )
-
-    async def _listings(self, facts: Facts, status: GpuPodStatus) -> Facts:
-        facts = await self._cells(facts, status)
-        if not isinstance(facts.cells, Known):
-            return facts
-        agent = agent_of(facts, status)
-        turns = asyncio.Semaphore(LISTINGS_AT_ONCE)
-        commits: dict[tuple[str, str, str, str | None], asyncio.Task[tuple[HubCommit, ...]]] = {}
-
-        async def listed(cell: CellFacts) -> CellFacts:
-            seen = agent.cells.get(cell.uid) if agent is not None else None
-            async with turns:
-                return dataclasses.replace(await self._listed(cell, commits), agent=seen)
-
-        cells = await asyncio.gather(*(listed(cell) for cell in facts.cells.value))
-        return dataclasses.replace(facts, cells=Known(tuple(cells)), listed_cells=True)
-
-    async def _listed(
-        self, cell: CellFacts, commits: dict[tuple[str, str, str, str | None], asyncio.Task[tuple[HubCommit, ...]]]
-    ) -> CellFacts:
-        """The cell's prefix; its repository's commits are read once for all cells, after the visit of this pass."""
-        destination = hub_destination(cell.spec)
-        try:
-            token = await self._world.credentials.hub_token(self._namespace, cell.uid, cell.spec)
-            listing = await self._world.hub.list_prefix(destination, token)
-            repository = (destination.repo.lower(), destination.repo_type, destination.revision, token)
-            if repository not in commits:
-                reading = self._world.hub.commits(destination, token, limit=COMMITS)
-                commits[repository] = asyncio.ensure_future(reading)
-            found = await commits[repository]
-        except (HubError, SecretProblem, *KUBE_ERRORS) as error:
-            unknown = Unknown(f"{destination.repo}: {error}")
-            return dataclasses.replace(cell, listing=unknown, commits=unknown)
-        return dataclasses.replace(cell, listing=Known(listing), commits=Known(found))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from gpupod_operator.core.gpupod.scope import InstallTry
 from gpupod_operator.core.provider import ProviderPod
 from gpupod_operator.core.shell import ShellReading
 from gpupod_operator.runpod.accounts import Account
@@ -36,6 +37,7 @@ class Slot:
     gone: bool = False
     sentence: str = ""
     """The last logged sentence: a line is logged when it changes."""
+    install: InstallTry | None = None
     hub_checked: dict[str, datetime] = field(default_factory=dict)
 
 

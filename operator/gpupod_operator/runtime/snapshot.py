@@ -14,7 +14,7 @@ from gpupod_operator.core.gpupod.scope import Facts
 from gpupod_operator.core.sweepcell.summary import cells_summary
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.store import key_of
-from gpupod_operator.runtime.views import target_of
+from gpupod_operator.runtime.views import digest_of, target_of
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -37,6 +37,8 @@ def snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, be
         cells_summary=cells_summary(statuses) if cells or before.cells is not None else None,
         rivals=_rivals(world, raw, spec),
         registration=functools.partial(_registration, world, raw),
+        cells_digest=digest_of(cells, world.credentials.token_print),
+        install=slot.install,
         agent_tree=world.agent_tree,
     )
 

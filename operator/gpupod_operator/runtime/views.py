@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.policies import TokenFrom
 from gpupod_operator.api.sweepcell import SweepCellSpec
 from gpupod_operator.core.artifacts import AgentReading, HubDestination
+from gpupod_operator.core.gpupod.agent import cells_digest
 from gpupod_operator.core.gpupod.scope import Facts
+from gpupod_operator.core.known import Fact, Known
 from gpupod_operator.core.shell import ShellTarget
 
 COMMITS = 1000
@@ -18,6 +24,24 @@ def agent_of(facts: Facts, status: GpuPodStatus) -> AgentReading | None:
     agent = facts.shell.agent if facts.visited_now and facts.shell is not None else None
     recorded = status.attempt.pod_id if status.attempt is not None else None
     return agent if agent is not None and agent.pod_id == recorded else None
+
+
+def digest_of(cells: Iterable[Mapping[str, Any]], print_of: Callable[[str], str | None]) -> Fact[str] | None:
+    """Of the agent's input, from committed cells; None while the token of one was never read by this process."""
+    parts = []
+    for raw in cells:
+        metadata = raw["metadata"]
+        seen = print_of(metadata["uid"]) if token_source(raw) == TokenFrom.SECRET else ""
+        if seen is None:
+            return None
+        parts.append((metadata["uid"], metadata.get("generation", 1), seen))
+    return Known(cells_digest(parts))
+
+
+def token_source(raw: Mapping[str, Any]) -> str:
+    """`spec.upload.tokenFrom` of a committed cell, without parsing all of it."""
+    upload = (raw.get("spec") or {}).get("upload") or {}
+    return str(upload.get("tokenFrom") or TokenFrom.SECRET)
 
 
 def target_of(status: GpuPodStatus, spec: GpuPodSpec) -> ShellTarget | None:

@@ -65,7 +65,7 @@ async def session(target: ShellTarget, key: str, timeouts: ShellTimeouts) -> Asy
     except (asyncssh.KeyImportError, ValueError) as error:
         # Our own key: it says nothing about the pod.
         text = "the SSH private key cannot be read (an unencrypted OpenSSH or PEM key is needed)"
-        raise ConnectFailed(SshClass.OTHER, text, tcp_open=False) from error
+        raise ConnectFailed(SshClass.NO_KEY, text, tcp_open=False) from error
     sock = await open_socket(target.host, target.port, timeouts)
     client = PinningClient(target.host_key)
     try:

@@ -30,7 +30,7 @@ from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import Blocked, GateReason, NeedsFacts, Safe, Undecided, judge
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.provider import ProviderState
-from gpupod_operator.core.shell import SshClass
+from gpupod_operator.core.shell import ShellReading, SshClass
 
 
 class TestOutOfContact:
@@ -103,7 +103,7 @@ class TestOutOfContact:
         assert isinstance(verdict, Blocked)
         assert verdict.blocks[0].missing
 
-    @pytest.mark.parametrize("ssh", [c for c in SshClass if c is not SshClass.OK])
+    @pytest.mark.parametrize("ssh", [c for c in SshClass if c not in (SshClass.OK, SshClass.NO_KEY)])
     def test_no_class_of_failed_session_is_taken_for_contact(self, ssh):
         verdict = judge(out_of_contact(cells=Known((finished(agent=None),)), shell=no_contact(ssh)))
         assert isinstance(verdict, Blocked)
@@ -150,3 +150,10 @@ def test_a_visit_is_not_asked_for_where_none_can_succeed():
         cells=Known((finished(agent=None),)),
     )
     assert not isinstance(judge(asked), NeedsFacts)
+
+
+def test_a_pod_that_nobody_could_visit_for_want_of_our_key_is_not_out_of_contact():
+    unseen = ShellReading(SshClass.NO_KEY, "no key", NOW)
+    verdict = judge(out_of_contact(cells=Known((unfinished(),)), shell=unseen))
+    assert isinstance(verdict, Undecided)
+    assert "could not be visited: no key" in verdict.why

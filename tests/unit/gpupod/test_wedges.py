@@ -167,3 +167,33 @@ def test_a_new_mapping_is_a_stale_row_and_probed_before_it_is_believed():
     d.run(limit=timedelta(minutes=2))
     assert d.status.phase == "Ready"
     assert d.cloud.sent("delete") == []
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_without_our_own_key_nothing_is_concluded_about_the_pod(mapped):
+    d = ready()
+    before = d.status
+    d.host().ssh, d.host().message = SshClass.NO_KEY, "Secret key has no value"
+    if not mapped:
+        d.cloud.wedge("pod-1")
+    d.run(limit=timedelta(hours=6))
+    assert d.cloud.sent("delete") == []
+    assert d.condition("Reachable") == ("Unknown", Reason.SSH_KEY_UNAVAILABLE)
+    assert d.condition("Ready")[0] == "Unknown"
+    assert d.condition("Stalled") == ("True", Reason.SSH_KEY_UNAVAILABLE)
+    assert d.status.phase == "Ready"
+    assert d.status.probe == before.probe
+    assert d.status.endpoint == before.endpoint
+    assert "Secret key has no value" in d.status.message
+
+
+def test_a_missing_key_does_not_end_a_wedge_clock_that_runs():
+    d = ready()
+    d.host().ssh = SshClass.TIMEOUT
+    d.cloud.wedge("pod-1")
+    d.run(limit=timedelta(minutes=5))
+    first = d.status.episode
+    assert first is not None
+    d.host().ssh = SshClass.NO_KEY
+    d.run(limit=timedelta(minutes=2))
+    assert d.status.episode == first

@@ -18,7 +18,10 @@ _DRAIN_LIMIT = timedelta(seconds=65)
 
 
 class VisitState(StrEnum):
-    """SILENT: a session, but no running agent of this pod in it, so that nothing is known about unfinished cells."""
+    """SILENT: a session without a running agent of this pod in it, or no try at all for want of our own key.
+
+    Nothing is known about unfinished cells then.
+    """
 
     REACHABLE = "Reachable"
     SILENT = "Silent"
@@ -51,6 +54,9 @@ def read_visit(q: GateQuestion, pod: ProviderPod) -> Visit:
     shell = q.shell
     if shell is None:
         return Visit(VisitState.UNREACHABLE, f"pod {q.pod_id} is {pod.state}", False, pod.started_at)
+    if shell.ssh is SshClass.NO_KEY:
+        # nobody looked, so the pod is not out of contact either: nothing is known about unfinished cells
+        return Visit(VisitState.SILENT, f"pod {q.pod_id} could not be visited: {shell.message}", False, pod.started_at)
     if shell.ssh is not SshClass.OK:
         why = f"pod {q.pod_id} is out of contact ({shell.ssh})"
         return Visit(VisitState.UNREACHABLE, why, False, pod.started_at)

@@ -22,7 +22,12 @@ def visit_due(scope: Scope) -> bool:
 
 
 def record_probe(scope: Scope, reading: ShellReading) -> None:
-    """Class and message of the newest visit; `since` moves only when contact is lost or found again."""
+    """Class and message of the newest visit; `since` moves only when contact is lost or found again.
+
+    A visit that was never made (our own key is missing) leaves everything as it is.
+    """
+    if reading.ssh is SshClass.NO_KEY:
+        return
     before = scope.status.probe
     had = before is not None and before.class_ == SshClass.OK
     has = reading.ssh is SshClass.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpupod_operator.api.conditions import find_condition
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.core.gpupod.episodes import clear_episode, is_wedged, note_fault, wedge_due
+from gpupod_operator.core.gpupod.episodes import clear_episode, note_fault
 from gpupod_operator.core.gpupod.probing import drop_row_if_lost, record_probe, visit_due
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
 from gpupod_operator.core.gpupod.starting import (
@@ -14,6 +14,7 @@ from gpupod_operator.core.gpupod.starting import (
     hopeless_image,
     past_start_budget,
 )
+from gpupod_operator.core.gpupod.unreachable import held, not_visited, unreachable, words_of
 from gpupod_operator.core.plan import Need
 from gpupod_operator.core.provider import PortMapping, ProviderPod, ProviderState
 from gpupod_operator.core.shell import ShellReading, SshClass
@@ -80,6 +81,8 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
             clear_episode(scope)
             scope.wake_in(scope.policy.observe_every)
             return None
+        if reading is not None and reading.ssh is SshClass.NO_KEY:
+            return not_visited(scope, pod, reading)
         if reading is not None:
             record_probe(scope, reading)
             drop_row_if_lost(scope)
@@ -101,7 +104,7 @@ def _unmapped(scope: Scope, pod: ProviderPod) -> Step | None:
             return step
     else:
         note_fault(scope, kind, scope.now)
-    return _unreachable(scope, pod, kind, _words(kind, pod))
+    return unreachable(scope, pod, kind, words_of(kind, pod))
 
 
 def _one_look(scope: Scope, kind: Reason) -> bool:
@@ -131,6 +134,8 @@ def _mapped(scope: Scope, pod: ProviderPod, mapping: PortMapping) -> Step | None
     if visit_due(scope):
         return Ask(frozenset({Need.SHELL}))
     assert reading is not None
+    if reading.ssh is SshClass.NO_KEY and level != "Mapping":
+        return not_visited(scope, pod, reading)
     record_probe(scope, reading)
     if reading.ssh is SshClass.OK or (level == "Tcp" and reading.tcp_open) or level == "Mapping":
         _reached(scope, pod, f"{level} at {mapping.ip}:{mapping.public}")
@@ -164,84 +169,27 @@ def _not_answering(scope: Scope, pod: ProviderPod, reading: ShellReading) -> Ste
             until=due,
         )
     if reading.ssh is SshClass.HOST_KEY:
-        return _held(
+        return held(
             scope,
             Reason.HOST_KEY,
             f"pod {pod.id} shows another host key than the one pinned within this "
             f"start ({reading.message}): it is never trusted again by itself. Stop and start the pod, or migrate",
         )
     if reading.ssh is SshClass.AUTH_DENIED:
-        return _held(
+        return held(
             scope,
             Reason.AUTH_DENIED,
             f"pod {pod.id} denies our SSH key ({reading.message}): the host "
             f"lives. Check that the image honours PUBLIC_KEY",
         )
     if reading.ssh in SOFT:
-        return _held(
+        return held(
             scope,
             Reason.SERVICE_NOT_READY,
             f"pod {pod.id} is mapped but its SSH service does not answer "
             f"({reading.message}): the host lives, not a wedge. Check the image's sshd",
         )
     if reading.ssh is SshClass.NAME_RESOLUTION:
-        return _held(scope, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
+        return held(scope, Reason.NAME_RESOLUTION, f"the endpoint's name cannot be resolved ({reading.message})")
     note_fault(scope, Reason.HOST_UNRESPONSIVE, scope.now, by_visit=True)
-    return _unreachable(scope, pod, Reason.HOST_UNRESPONSIVE, f"pod {pod.id} is mapped and does not answer TCP")
-
-
-def _held(scope: Scope, reason: Reason, message: str) -> Step:
-    """Unreachable for a reason that moving the pod does not cure: own reason, no wedge clock."""
-    clear_episode(scope)
-    scope.condition("Reachable", False, reason, message)
-    scope.wake_in(scope.policy.observe_every)
-    return Wait(reason, f"{message}; it bills {scope.price}", stalled=True)
-
-
-def _unreachable(scope: Scope, pod: ProviderPod, kind: Reason, words: str) -> Step | None:
-    due = wedge_due(scope)
-    episode = scope.status.episode
-    if episode is not None and (episode.observations or 0) < scope.spec.health.confirmations and _was_reachable(scope):
-        # one look without a runtime is nothing: the host's daemon is asked with a timeout of two seconds
-        before = find_condition(scope.before.conditions, "Reachable")
-        assert before is not None
-        scope.condition("Reachable", True, Reason(before.reason), before.message)
-        scope.wake_in(scope.policy.observe_every)
-        return Wait(kind, f"{words} in {episode.observations} of {scope.spec.health.confirmations} looks", steady=True)
-    scope.condition("Reachable", False, kind, words)
-    if is_wedged(scope):
-        episode = scope.status.episode
-        assert episode is not None and episode.first_seen is not None
-        scope.condition(
-            "Wedged",
-            True,
-            kind,
-            f"{words} since {episode.first_seen:%Y-%m-%dT%H:%M:%SZ}, seen {episode.observations} times; RunPod says "
-            f"{pod.raw_state} and bills {scope.price}",
-        )
-        return None
-    if due is not None:
-        scope.wake_at(due)
-    scope.wake_in(scope.policy.observe_every)
-    return Wait(
-        kind,
-        f"{words}; RunPod says {pod.raw_state} and bills {scope.price}. A wedge at "
-        f"{due:%Y-%m-%dT%H:%M:%SZ} unless it recovers"
-        if due is not None
-        else words,
-        until=due,
-    )
-
-
-def _was_reachable(scope: Scope) -> bool:
-    before = find_condition(scope.before.conditions, "Reachable")
-    return before is not None and before.status == "True"
-
-
-def _words(kind: Reason, pod: ProviderPod) -> str:
-    return {
-        Reason.PORT_NOT_DECLARED: f"pod {pod.id} does not declare 22/tcp",
-        Reason.PRIVATE_MAPPING_ONLY: f"pod {pod.id} has a mapping without a public address",
-        Reason.PORT_LOST: f"pod {pod.id} had a public port and lost it",
-        Reason.NEVER_PUBLISHED: f"pod {pod.id} never published a port",
-    }[kind]
+    return unreachable(scope, pod, Reason.HOST_UNRESPONSIVE, f"pod {pod.id} is mapped and does not answer TCP")

@@ -45,6 +45,22 @@ class SecretsReport:
 
 
 @dataclass(frozen=True, slots=True)
+class InstallTry:
+    """Installs of the agent with one input on one start of a pod: how many so far, and how the newest ended.
+
+    Forgotten with the process; then one install more is made.
+    """
+
+    pod_id: str
+    pod_started_at: datetime | None
+    digest: str
+    count: int
+    at: datetime
+    problem: str | None
+    """None: it went well, as far as the session showed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What is known in this pass. None means "not asked"; an asked and unanswered question is `Unknown`."""
 
@@ -77,6 +93,9 @@ class Facts:
     registration: Callable[[GpuPodStatus], tuple[bool, Reason, str] | None] | None = None
     """The renderer's verdict on this object's row, given a status of it. Asked about the status that is about to be
     committed, so that the condition comes in the same write as what makes it true."""
+    cells_digest: Fact[str] | None = None
+    """Of the declared cells and their tokens, as the agent needs them; None while a token was never read."""
+    install: InstallTry | None = None
     agent_tree: str | None = None
     """Tree hash of the agent that this operator ships."""
 

@@ -100,7 +100,8 @@ def _ready(scope: Scope) -> None:
         scope.condition("Ready", True, Reason.READY, reachable[2])
     else:
         worse = provisioned if provisioned[0] != "True" else reachable
-        scope.condition("Ready", False, worse[1], worse[2])
+        unknown = provisioned[0] == "True" and reachable[0] == "Unknown"  # nobody could look: neither up nor down
+        scope.condition("Ready", None if unknown else False, worse[1], worse[2])
 
 
 def _kstatus(scope: Scope, step: Step | None) -> None:
@@ -173,7 +174,8 @@ def _up(scope: Scope, reason: Reason | None) -> Phase:
         return Phase.FAILED
     if scope.presence is Presence.FRESH or (scope.pod is not None and scope.pod.state is ProviderState.PROVISIONING):
         return Phase.PROVISIONING
-    if scope.presence is Presence.UNKNOWN and scope.before.phase is not None:
+    unknown = scope.presence is Presence.UNKNOWN or scope.conditions.get("Reachable", ("",))[0] == "Unknown"
+    if unknown and scope.before.phase is not None:
         return scope.before.phase
     if attempt is not None and not attempt.ever_ready and scope.status.episode is None:
         return Phase.STARTING

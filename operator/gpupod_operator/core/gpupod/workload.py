@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 from gpupod_operator.api.gpupod_status import AttemptIntent, WorkloadState, WorkloadStatus
 from gpupod_operator.api.reasons import Reason
-from gpupod_operator.core.gate import CellFacts
+from gpupod_operator.core.gpupod.agent import place_agent
 from gpupod_operator.core.gpupod.launches import own_launch, started_before
 from gpupod_operator.core.gpupod.scope import Act, Ask, Scope, Step, Wait
-from gpupod_operator.core.known import Known
-from gpupod_operator.core.plan import InstallAgent, LaunchWorkload, Need
+from gpupod_operator.core.plan import LaunchWorkload, Need
 from gpupod_operator.core.shell import LaunchRecord, SshClass
-from gpupod_operator.core.sweepcell.cells_json import CellOrder, cells_json
 
 ALIVE = (WorkloadState.STARTING, WorkloadState.RUNNING, WorkloadState.UNKNOWN)
 
@@ -24,69 +19,10 @@ def place(scope: Scope) -> Step | None:
     if reading is None or reading.ssh is not SshClass.OK:
         _unreadable(scope)
         return None
-    step = _agent(scope)
+    step = place_agent(scope)
     if step is not None:
         return step
     return _workload(scope)
-
-
-def _agent(scope: Scope) -> Step | None:
-    """Install when this start has none yet, it is not running, its tree differs, or its input changed."""
-    if not scope.facts.declared_cells:
-        return None
-    pod, attempt, reading, target = scope.pod, scope.status.attempt, scope.facts.shell, scope.target()
-    assert pod is not None and attempt is not None and reading is not None
-    if target is None:
-        return None
-    if scope.facts.cells is None:
-        return Ask(frozenset({Need.CELLS}))
-    if not isinstance(scope.facts.cells, Known):
-        return None
-    digest = cells_digest(scope.facts.cells.value)
-    agent = reading.agent
-    current = (
-        attempt.agent_start == pod.started_at
-        and attempt.cells_digest == digest
-        and agent is not None
-        and agent.running
-        and agent.tree_hash == scope.facts.agent_tree
-    )
-    if current:
-        return None
-    installed = attempt.agent_start == pod.started_at and attempt.agent_start is not None
-    if installed and attempt.cells_digest == digest and not scope.facts.new_list:
-        # an agent that does not come up is installed again once a tick and not in a busy loop; the work need not wait
-        scope.wake_in(scope.policy.observe_every)
-        return None
-    if not scope.facts.visited_now:
-        # the reading may be older than our own install: look again before installing twice
-        return Ask(frozenset({Need.SHELL}))
-    if agent is not None and agent.problem is not None and attempt.cells_digest == digest:
-        scope.condition("ArtifactsSafe", None, Reason.AGENT_UNAVAILABLE, agent.problem)
-        return None
-    listed = relisted(scope)
-    if listed is not None:
-        return listed
-    orders = [CellOrder(scope.identity.namespace, c.name, c.uid, c.spec, c.status) for c in scope.facts.cells.value]
-    cells = cells_json(pod.id, attempt.id or "", orders)
-    return Act(
-        InstallAgent(target, attempt.id or "", cells, digest),
-        Reason.STARTING,
-        f"putting the cell agent on pod {pod.id} ({len(scope.facts.cells.value)} cells)",
-    )
-
-
-def relisted(scope: Scope) -> Step | None:
-    """Before a relaunch every unverified cell is listed again: what landed meanwhile is adopted, not re-run."""
-    if scope.status.migration is None or scope.status.migration.step is None or scope.facts.listed_cells:
-        return None
-    return Ask(frozenset({Need.LISTINGS}))
-
-
-def cells_digest(cells: tuple[CellFacts, ...]) -> str:
-    """Of which cells there are and what is to be uploaded where; progress does not change it."""
-    parts = sorted((c.uid, c.spec.model_dump_json(by_alias=True)) for c in cells)
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _workload(scope: Scope) -> Step | None:

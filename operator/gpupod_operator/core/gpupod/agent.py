@@ -1,0 +1,96 @@
+"""The cell agent: put on the pod once per (pod id, start, input); again, ever less often, while it does not run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.backoff import backoff_delay
+from gpupod_operator.core.gpupod.scope import Act, Ask, InstallTry, Scope, Step
+from gpupod_operator.core.known import Known
+from gpupod_operator.core.plan import InstallAgent, Need, Outcome
+from gpupod_operator.core.sweepcell.cells_json import CellOrder, cells_json
+
+LONGEST_PAUSE = timedelta(minutes=5)
+"""Between two installs of an agent that does not come up. Chosen: an image without Python costs one session each."""
+
+
+def place_agent(scope: Scope) -> Step | None:
+    """Install when this start has none yet, it is not running, its tree differs, or its input changed.
+
+    None: it runs, or it cannot be had now. Then the work goes on: its results lie on the pod until an agent is there.
+    """
+    if not scope.facts.declared_cells:
+        return None
+    pod, attempt, reading, target = scope.pod, scope.status.attempt, scope.facts.shell, scope.target()
+    assert pod is not None and attempt is not None and reading is not None
+    if target is None:
+        return None
+    told = scope.facts.cells_digest
+    if told is None:
+        return Ask(frozenset({Need.TOKENS}))
+    if not isinstance(told, Known):
+        scope.wake_in(scope.policy.observe_every)
+        return None
+    digest, agent = told.value, reading.agent
+    same_input = attempt.agent_start == pod.started_at and attempt.cells_digest == digest
+    running = agent is not None and agent.running and agent.tree_hash == scope.facts.agent_tree
+    if same_input and running:
+        return None
+    tried = scope.facts.install
+    if tried is not None and (tried.pod_id, tried.pod_started_at, tried.digest) != (pod.id, pod.started_at, digest):
+        tried = None
+    problem = agent.problem if agent is not None and same_input else None
+    if tried is not None and scope.now < _again_at(scope, tried):
+        if problem or tried.problem or tried.count > 1:
+            _unavailable(scope, problem or tried.problem or "it was started and does not run")
+        scope.wake_at(_again_at(scope, tried))
+        return relisted(scope)
+    if not scope.facts.visited_now:
+        # the reading may be older than our own install: look again before installing twice
+        return Ask(frozenset({Need.SHELL}))
+    if scope.facts.cells is None:
+        return Ask(frozenset({Need.CELLS}))
+    if not isinstance(scope.facts.cells, Known):
+        return None
+    listed = relisted(scope)
+    if listed is not None:
+        return listed
+    orders = [CellOrder(scope.identity.namespace, c.name, c.uid, c.spec, c.status) for c in scope.facts.cells.value]
+    cells = cells_json(pod.id, attempt.id or "", orders)
+    return Act(
+        InstallAgent(target, attempt.id or "", cells, digest, pod.started_at),
+        Reason.STARTING,
+        f"putting the cell agent on pod {pod.id} ({len(scope.facts.cells.value)} cells)",
+    )
+
+
+def relisted(scope: Scope) -> Step | None:
+    """Before a relaunch every unverified cell is listed again: what landed meanwhile is adopted, not re-run."""
+    if scope.status.migration is None or scope.status.migration.step is None or scope.facts.listed_cells:
+        return None
+    return Ask(frozenset({Need.LISTINGS}))
+
+
+def tried_once_more(before: InstallTry | None, action: InstallAgent, outcome: Outcome, now: datetime) -> InstallTry:
+    """The install that just ended, counted with those before it that had the same input."""
+    key = (action.target.pod_id, action.pod_started_at, action.cells_digest)
+    same = before is not None and (before.pod_id, before.pod_started_at, before.digest) == key
+    count = before.count + 1 if before is not None and same else 1
+    return InstallTry(*key, count, now, None if outcome.ok else outcome.detail[:512])
+
+
+def cells_digest(cells: Iterable[tuple[str, int, str]]) -> str:
+    """Of (uid, generation, token's print) of each cell: what is to be uploaded where, and with what right."""
+    return hashlib.sha256(json.dumps(sorted(cells)).encode()).hexdigest()[:16]
+
+
+def _again_at(scope: Scope, tried: InstallTry) -> datetime:
+    return tried.at + backoff_delay(tried.count - 1, scope.policy.observe_every, LONGEST_PAUSE)
+
+
+def _unavailable(scope: Scope, why: str) -> None:
+    scope.condition("ArtifactsSafe", None, Reason.AGENT_UNAVAILABLE, f"the agent is not at work: {why}")
