@@ -61,6 +61,8 @@ class Cloud:
     """Pods that lists lack while a GET shows them."""
     zombie: bool = False
     """DELETE answers well and has no effect."""
+    undeletable: set[str] = field(default_factory=set)
+    """The same, of these pods only."""
     make: Callable[[ProviderPod], ProviderPod] = lambda pod: pod
     restart: Callable[[ProviderPod], ProviderPod] = lambda pod: pod
     logs: tuple[str, ...] | None = ()
@@ -143,7 +145,7 @@ class Cloud:
 
     def delete(self, pod_id: str) -> Answer:
         self.calls.append(Call("delete", pod_id, self.now))
-        if not self.zombie:
+        if not self.zombie and pod_id not in self.undeletable:
             self.pods.pop(pod_id, None)
         return Answer()
 

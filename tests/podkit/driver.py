@@ -106,6 +106,7 @@ class Driver(World):
             rivals=self.rivals,
             cells_digest=Known(self.digest()) if self._reading is not None else None,
             install=self._install,
+            ghost_deletes=self._ghost_deletes,
             agent_tree=TREE,
         )
         facts = self._gather(facts, frozenset({Need.ACCOUNT}), before)
@@ -136,6 +137,8 @@ class Driver(World):
                 PatchPod: lambda a: self.cloud.patch(a.pod.id, a.change),
             }[type(action)](action)
             self._recent = answer.pod or self._recent
+            if isinstance(action, DeletePod) and action.ghost:
+                self._ghost_deletes = {**self._ghost_deletes, action.pod.id: self.now}
             if not isinstance(action, CreatePod):
                 self._reading = None
             return settle_call(status, action, answer, self.now, self.policy, identity)

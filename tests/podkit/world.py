@@ -72,6 +72,7 @@ class World:
     _reading_of: tuple[str, str, int] | None = None
     _recent: ProviderPod | None = None
     _install: InstallTry | None = None
+    _ghost_deletes: dict[str, datetime] = field(default_factory=dict)
     tokens: dict[str, str] = field(default_factory=dict)
     """Prints of the cells' tokens; a cell that is not in it has the print `t`."""
     _entropy: int = 0
@@ -117,7 +118,7 @@ class World:
     def restart(self) -> None:
         """A new operator process: only the committed status is left."""
         self._sequence, self._reading, self._reading_of, self._recent = -1, None, None, None
-        self._install = None
+        self._install, self._ghost_deletes = None, {}
         self.status = GpuPodStatus.model_validate(dump(self.status))
 
     def _summary(self) -> CellsStatus | None:

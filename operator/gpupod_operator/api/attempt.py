@@ -84,6 +84,8 @@ class Attempt(ApiModel):
     """Name of the ConfigMap with this attempt's captured logs."""
     unknown_since: Time | None = None
     """When a create was answered ambiguously."""
+    accrued_before: Money | None = None
+    """USD that earlier attempts had cost when the newest of them was proven gone."""
     waiting_since: Time | None = None
     """First create of the present wait for capacity."""
     backoff: Backoff | None = None

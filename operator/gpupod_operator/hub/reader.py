@@ -11,6 +11,7 @@ from urllib.parse import quote
 import aiohttp
 
 from gpupod_operator.core.artifacts import HubCommit, HubDestination, HubFile, HubListing
+from gpupod_operator.core.sweepcell.manifests import find_trailers
 from gpupod_operator.hub.answers import commits_of, files_of, head_of
 from gpupod_operator.hub.refusals import EntryMissing
 from gpupod_operator.hub.requests import HubRequests, segment
@@ -54,8 +55,12 @@ class HubReader:
                 return HubListing(head=head, at=at, files=files, manifest=manifest)
         raise HubUnavailable(f"{destination.repo}: the head moved during each of {LISTING_TRIES} listings")
 
-    async def commits(self, destination: HubDestination, token: str | None, limit: int = 50) -> tuple[HubCommit, ...]:
+    async def commits(
+        self, destination: HubDestination, token: str | None, limit: int = 50, wanted: frozenset[str] = frozenset()
+    ) -> tuple[HubCommit, ...]:
         """The newest `limit` commits of the destination's revision, newest first; fewer when there are no more.
+
+        With `wanted` (uids of cells) no further page is read once each of them is named by a commit that was read.
 
         Raises:
             HubError: as `list_prefix`.
@@ -67,6 +72,8 @@ class HubReader:
             seen.add(url)
             page, url = await self._page(url, seen, token)
             found += commits_of(page)
+            if wanted and all(find_trailers(tuple(found), uid) is not None for uid in wanted):
+                break
         return tuple(found[:limit])
 
     async def check_write(self, destination: HubDestination, token: str | None) -> None:

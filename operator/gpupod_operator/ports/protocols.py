@@ -72,8 +72,10 @@ class ArtifactHub(Protocol):
     async def list_prefix(self, destination: HubDestination, token: str | None) -> HubListing: ...
 
     async def commits(
-        self, destination: HubDestination, token: str | None, limit: int = 50
-    ) -> tuple[HubCommit, ...]: ...
+        self, destination: HubDestination, token: str | None, limit: int = 50, wanted: frozenset[str] = frozenset()
+    ) -> tuple[HubCommit, ...]:
+        """The newest commits; reading stops early once a commit of each of the `wanted` cells (uids) was read."""
+        ...
 
     async def check_write(self, destination: HubDestination, token: str | None) -> None:
         """Pre-flight: raises unless the token may write to the repository. Creates nothing."""

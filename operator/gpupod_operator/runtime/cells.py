@@ -111,8 +111,11 @@ async def _decide(
         slot.hub_checked[slot.uid] = world.clock.now()
         try:
             token = await world.credentials.hub_token(slot.key[0], slot.uid, spec)
-            listing = Known(await world.hub.list_prefix(hub_destination(spec), token))
-            commits = Known(await world.hub.commits(hub_destination(spec), token, limit=COMMITS))
+            where, only = hub_destination(spec), frozenset({slot.uid})
+            listing = Known(await world.hub.list_prefix(where, token))
+            # with nothing there, there is nothing that a commit could vouch for
+            there = bool(listing.value.files)
+            commits = Known(await world.hub.commits(where, token, limit=COMMITS, wanted=only) if there else ())
         except SecretProblem as problem:
             token_problem = Problem(problem.reason, str(problem))
             listing = commits = Unknown(str(problem))

@@ -31,6 +31,7 @@ from gpupod_operator.runpod.accounts import Account
 from gpupod_operator.runtime.captured import save_logs
 from gpupod_operator.runtime.secret_values import SecretProblem
 from gpupod_operator.runtime.slot import Slot
+from gpupod_operator.shell.redact import without
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -64,6 +65,8 @@ class Executor:
             answer = await self._call(action, account)
             if answer.pod is not None:
                 self._slot.recent_pod = answer.pod
+            if isinstance(action, DeletePod) and action.ghost:
+                self._slot.ghost_deletes[action.pod.id] = self._world.clock.now()
             if isinstance(action, (StartPod, PatchPod, DeletePod)):
                 self._slot.reading = None
             identity = account.identity if account is not None else None
@@ -182,8 +185,20 @@ class Executor:
                     parts["system.log"] = "\n".join(await account.provider.system_log(action.pod_id))
         except (TimeoutError, ProviderError) as error:
             parts.setdefault("system.log", f"not available: {error}")
+        parts = {key: without(text, await self._known_secrets()) for key, text in parts.items()}
         name = await save_logs(self._world.cluster, self._raw, action, parts, self._world.policy.image_keep)
         return Outcome(True, data={"configMap": name} if name else {})
+
+    async def _known_secrets(self) -> list[str]:
+        """Values that a log of this pod might show, as far as they can be read now."""
+        found: list[str] = []
+        references = [e for e in self._spec.container.env if e.value_from is not None]
+        try:
+            values = await self._world.credentials.environment(self._namespace, self._spec) if references else {}
+            found += [values[e.name] for e in references]
+        except NOT_SENT as error:
+            log.info("logs are saved without knowing every secret value: %s", error)
+        return found
 
     def _check_lease(self) -> None:
         if not self._world.may_act():

@@ -105,6 +105,9 @@ class CellGatherer:
             token = await self._world.credentials.hub_token(self._namespace, cell.uid, cell.spec)
             listing = await self._world.hub.list_prefix(destination, token)
             repository = (destination.repo.lower(), destination.repo_type, destination.revision, token)
+            if not listing.files:
+                # nothing is there that a commit could vouch for
+                return dataclasses.replace(cell, listing=Known(listing), commits=Known(()))
             if repository not in commits:
                 reading = self._world.hub.commits(destination, token, limit=COMMITS)
                 commits[repository] = asyncio.ensure_future(reading)

@@ -37,6 +37,7 @@ class Slot:
     gone: bool = False
     sentence: str = ""
     """The last logged sentence: a line is logged when it changes."""
+    ghost_deletes: dict[str, datetime] = field(default_factory=dict)
     install: InstallTry | None = None
     hub_checked: dict[str, datetime] = field(default_factory=dict)
 

@@ -39,6 +39,7 @@ def snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, be
         registration=functools.partial(_registration, world, raw),
         cells_digest=digest_of(cells, world.credentials.token_print),
         install=slot.install,
+        ghost_deletes=slot.ghost_deletes,
         agent_tree=world.agent_tree,
     )
 

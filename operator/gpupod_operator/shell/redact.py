@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _SECRETS = (
     # A real one has 34 characters; `hf_transfer` and `hf_hub_download` stand in many tracebacks and stay.
@@ -18,6 +19,7 @@ _NAMED = re.compile(
     r"""(?i)(["']?\b[\w.-]*(?:token|secret|password|passwd|api[_-]?key|wandb_key)\b["']?\s*[=:]\s*)(?!\d+\b)("[^"\n]*"|'[^'\n]*'|\S+)"""
 )
 _REMOVED = "(removed)"
+SHORTEST = 8
 
 
 def redact(text: str) -> str:
@@ -25,3 +27,10 @@ def redact(text: str) -> str:
     for pattern in _SECRETS:
         text = pattern.sub(_REMOVED, text)
     return _NAMED.sub(rf"\1{_REMOVED}", text)
+
+
+def without(text: str, values: Iterable[str]) -> str:
+    """The text without these very values; shorter than `SHORTEST` they are words and would tear every log apart."""
+    for value in sorted((v.strip() for v in values if len(v.strip()) >= SHORTEST), key=len, reverse=True):
+        text = text.replace(value, _REMOVED)
+    return text

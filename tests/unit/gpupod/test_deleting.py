@@ -207,3 +207,25 @@ def test_a_ghost_is_gone_before_the_finalizer():
     d.deleting = True
     d.run(until=lambda: d.released)
     assert d.cloud.pods == {}
+
+
+def test_orphan_lets_go_without_a_key_that_works():
+    d = Driver(spec_of(deletionPolicy="Orphan"))
+    d.run(until=lambda: d.status.phase == "Ready")
+    d.account = Unknown("401: RunPod refuses the key")
+    d.deleting = True
+    d.run(limit=timedelta(minutes=1))
+    assert d.released
+    assert d.status.released == ("pod-1",)
+    assert d.cloud.sent("delete") == []
+
+
+def test_a_deletion_that_was_proven_once_needs_no_key_again():
+    d = Driver(spec_of(remediation={"artifacts": "Disposable"}))
+    d.run(until=lambda: d.status.phase == "Ready")
+    d.deleting = True
+    d.run(until=lambda: d.released, limit=timedelta(minutes=10))
+    d.released, d.account = False, Unknown("401: RunPod refuses the key")
+    d.restart()
+    d.run(limit=timedelta(minutes=1))
+    assert d.released, "the API server took the status and not yet the finalizer"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -209,3 +210,19 @@ def test_the_new_pod_is_not_taken_for_the_end_of_the_move_before_it_is_ready():
     d.hosts["pod-2"].ssh = SshClass.OK
     d.run(until=lambda: d.status.migrations == 1)
     assert d.hosts["pod-2"].acts == ["launch"]
+
+
+def test_each_attempt_in_the_history_has_its_own_cost():
+    d = Driver(spec_of(remediation={"artifacts": "Disposable"}))
+    for number in (1, 2):
+        d.run(until=lambda n=number: d.pod_id == f"pod-{n}" and d.status.phase == "Ready", limit=timedelta(hours=1))
+        d.run(limit=timedelta(hours=1))
+        d.annotations["gpupod.dev/migrate"] = d.pod_id
+    d.run(until=lambda: len(d.status.history) == 2, limit=timedelta(hours=1))
+    first, second = (entry.cost for entry in d.status.history)
+    assert abs(first - second) < Decimal("0.2"), "both ran about an hour at the same price"
+    assert abs(accrued_total(d) - first - second) < Decimal("0.2")
+
+
+def accrued_total(d: Driver) -> Decimal:
+    return d.status.cost.accrued_at_since

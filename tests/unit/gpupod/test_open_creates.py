@@ -11,6 +11,7 @@ import pytest
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.provider import AccountIdentity, Failure
+from gpupod_operator.core.shell import SshClass
 from podkit.driver import Crashed, Driver, spec_of
 
 
@@ -67,6 +68,24 @@ def test_a_ghost_that_lists_go_on_showing_is_not_deleted_in_a_busy_loop():
     d.cloud.zombie = True
     d.run(limit=timedelta(minutes=5))
     assert 1 <= len(d.cloud.sent("delete")) <= 21
+
+
+def test_a_ghost_that_will_not_go_does_not_keep_the_pod_from_being_looked_after():
+    d = Driver(spec_of(remediation={"artifacts": "Disposable"}))
+    d.cloud.script = ["late"]
+    d.run(until=lambda: d.status.phase == "Ready")
+    d.cloud.hidden.clear()
+    d.cloud.undeletable = {"pod-1"}
+    d.run(limit=timedelta(minutes=2))
+    assert d.status.phase == "Ready"
+    d.host().ssh = SshClass.TIMEOUT
+    d.cloud.wedge("pod-2")
+    d.run(until=lambda: "pod-2" not in d.cloud.pods, limit=timedelta(hours=1))
+    d.run(limit=timedelta(minutes=10))
+    assert len(d.cloud.sent("create")) == 2, "nothing new is paid for beside the ghost"
+    assert d.condition("Provisioned") == ("False", Reason.GHOST_FOUND)
+    d.cloud.undeletable.clear()
+    d.run(until=lambda: d.status.phase == "Ready" and set(d.cloud.pods) == {"pod-3"})
 
 
 def test_of_two_pods_with_the_open_nonce_one_is_kept_and_the_other_is_a_ghost():

@@ -12,7 +12,7 @@ from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.provider import CreateRequest, Stamp
 from gpupod_operator.core.shell import SshClass
-from podkit.driver import INSTANCE, UID, Driver, spec_of
+from podkit.driver import INSTANCE, TICK, UID, Driver, spec_of
 
 OURS = f"{INSTANCE}/ml/sweep/{UID}"
 ADOPT = {"placement": {"candidates": []}, "adopt": {"podId": "pod-1"}}
@@ -208,3 +208,25 @@ def test_a_taken_over_pod_keeps_its_unknown_drift():
     d.run(until=lambda: d.status.phase == "Ready")
     assert d.condition("UpToDate")[0] == "Unknown"
     assert replace(d.cloud.pods["pod-1"]) == d.cloud.pods["pod-1"]
+
+
+def lists_beside_the_ticks(d: Driver, length: timedelta) -> int:
+    before, began = d.cloud.inventory.sequence, d.now
+    d.run(limit=length)
+    return d.cloud.inventory.sequence - before - int((d.now - began) / TICK)
+
+
+def test_a_pod_to_adopt_that_is_not_there_is_asked_for_once_and_then_seen_on_the_shared_lists():
+    d = Driver(spec_of(adopt={"podId": "nowhere"}))
+    d.run(limit=timedelta(minutes=2))
+    assert d.condition("Stalled") == ("True", Reason.ADOPT_NOT_FOUND)
+    assert lists_beside_the_ticks(d, timedelta(hours=1)) == 0
+
+
+def test_an_open_create_is_looked_for_on_the_shared_lists():
+    d = Driver()
+    d.cloud.script = ["late"]
+    d.step()
+    d.step()
+    assert lists_beside_the_ticks(d, d.policy.create_settle - 2 * TICK) == 0
+    assert d.condition("Reconciling")[1] == Reason.CREATE_UNKNOWN

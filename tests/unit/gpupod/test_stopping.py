@@ -215,3 +215,13 @@ def test_an_error_pod_that_is_wanted_stopped_is_ended_by_the_deletion_policy(pol
     if not left:
         assert d.status.receipt.reason == "Stop"
         assert d.status.phase == "Stopped"
+
+
+def test_a_stopped_pod_stays_shown_as_stopped_while_the_account_cannot_be_read():
+    d = Driver(spec_of(remediation={"artifacts": "Disposable"}))
+    d.run(until=lambda: d.status.phase == "Ready")
+    d.edit(state="Stopped")
+    d.run(until=lambda: d.status.phase == "Stopped", limit=timedelta(minutes=10))
+    d.cloud.listing = d.cloud.get = "unknown"
+    d.run(limit=timedelta(minutes=10))
+    assert d.status.phase == "Stopped"

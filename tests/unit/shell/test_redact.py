@@ -4,7 +4,7 @@ import pytest
 
 from gpupod_operator.shell.keys import generate_key_pair
 from gpupod_operator.shell.logs import logs_text
-from gpupod_operator.shell.redact import redact
+from gpupod_operator.shell.redact import redact, without
 
 SECRET = "AbCdEf0123456789xyz"
 
@@ -59,3 +59,10 @@ def test_stored_logs_never_exceed_their_bound_and_stay_valid_text(limit: int) ->
     text = logs_text("zeile äöü 🚀\n".encode() * 100, limit)
     assert len(text.encode()) <= limit
     assert "�" not in text
+
+
+def test_known_values_are_taken_out_whatever_they_look_like_and_short_words_stay():
+    text = "login with swordfish-42 as root; swordfish-42-b too"
+    assert without(text, ["swordfish-42", "root", "swordfish-42-b", " "]) == (
+        "login with (removed) as root; (removed) too"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpupod_operator.api.conditions import ConditionType, find_condition
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
@@ -21,12 +22,13 @@ def settle_unknown_create(scope: Scope) -> Step | None:
     since = attempt.unknown_since or attempt.intent_time or scope.now
     if attempt.unknown_since is None:
         scope.put_attempt(unknown_since=since)
-    if not scope.facts.listed_now:
+    due = since + scope.policy.create_settle
+    over = scope.now >= due
+    # until then the shared lists are looked through as they come; the last one must begin after the window
+    if over and not scope.facts.listed_now:
         return Ask(frozenset({Need.LIST}))
     inventory = scope.facts.inventory
-    assert inventory is not None
-    due = since + scope.policy.create_settle
-    if inventory.fresh and scope.now >= due:
+    if over and inventory is not None and inventory.fresh:
         retired = (*(attempt.retired_nonces or ()), *((attempt.nonce,) if attempt.nonce else ()))
         scope.put_attempt(
             intent=AttemptIntent.NONE, intent_time=None, unknown_since=None, nonce=None, retired_nonces=retired[-10:]
@@ -52,13 +54,12 @@ def adopt(scope: Scope) -> Step | None:
             f"pod {wanted} is already named by GpuPod {scope.facts.rivals[0]}: remove spec.adopt in one of them",
             stalled=True,
         )
-    if not scope.facts.listed_now:
-        return Ask(frozenset({Need.LIST}))
     inventory = scope.facts.inventory
-    assert inventory is not None
-    if not inventory.fresh:
+    pod = inventory.pods.get(wanted) if inventory is not None and inventory.fresh else None
+    if pod is None and not scope.facts.listed_now and not _told_not_found(scope):
+        return Ask(frozenset({Need.LIST}))
+    if inventory is None or not inventory.fresh:
         return Wait(Reason.OBSERVATION_FAILED, f"waiting for a complete list before adopting pod {wanted}")
-    pod = inventory.pods.get(wanted)
     if pod is None or not pod.live:
         return Wait(
             Reason.ADOPT_NOT_FOUND,
@@ -74,6 +75,7 @@ def adopt(scope: Scope) -> Step | None:
         attempt=Attempt(
             id=scope.entropy[:8],
             retired_nonces=before.retired_nonces if before is not None else None,
+            accrued_before=before.accrued_before if before is not None else None,
             cause=AttemptCause.ADOPT,
             reason=f"spec.adopt names pod {wanted}",
             generation=scope.identity.generation,
@@ -85,3 +87,13 @@ def adopt(scope: Scope) -> Step | None:
         spent_adoptions=(*(scope.status.spent_adoptions or ()), wanted)[-10:],
     )
     return Wait(Reason.TAKEN_OVER, f"pod {wanted} is adopted", until=scope.now, at_once=True)
+
+
+def _told_not_found(scope: Scope) -> bool:
+    """The spec as it stands was answered by a list of its own; from then on the shared lists will do."""
+    told = find_condition(scope.before.conditions, ConditionType.STALLED)
+    return (
+        told is not None
+        and told.reason == Reason.ADOPT_NOT_FOUND
+        and told.observed_generation == scope.identity.generation
+    )

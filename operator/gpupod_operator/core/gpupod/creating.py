@@ -100,6 +100,7 @@ def _post(scope: Scope, choice: Choice, cause: AttemptCause, why: str) -> Step:
             id=before.id if before is not None and before.pod_id is None and before.id else scope.entropy[10:18],
             nonce=nonce,
             retired_nonces=before.retired_nonces if before is not None else None,
+            accrued_before=before.accrued_before if before is not None else None,
             candidate=choice.candidate,
             cause=cause,
             reason=allowed[:512],

@@ -30,7 +30,7 @@ from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Release, Scope
 from gpupod_operator.core.gpupod.spend import checkpoint
 from gpupod_operator.core.gpupod.starting import mark_ended, start_pod_up
 from gpupod_operator.core.gpupod.status import conclude
-from gpupod_operator.core.gpupod.teardown import tear_down
+from gpupod_operator.core.gpupod.teardown import let_go, tear_down
 from gpupod_operator.core.gpupod.telling import transitions
 from gpupod_operator.core.plan import Plan
 
@@ -75,7 +75,9 @@ def _chain(scope: Scope) -> Step | None:
         return first
     if first is not None:
         scope.presence = Presence.NONE if scope.pod_id is None else Presence.UNKNOWN
-        return first if not _nothing_to_end(scope) else Release("no pod of this object exists")
+        if _nothing_to_end(scope):
+            return Release("no pod of this object exists")
+        return let_go(scope) or first
     seen = observe(scope)
     if seen is not None:
         return seen

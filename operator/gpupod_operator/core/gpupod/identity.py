@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
 from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.migration import delete_again_after
 from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.ownership import OwnedPod
@@ -24,14 +25,16 @@ def reconcile_identity(scope: Scope) -> Step | None:
         p for p in ours if p.id != scope.pod_id and p.id not in released and isinstance(scope.handle(p), OwnedPod)
     )
     strange: list[ProviderPod] = []
-    for pod in others:
-        if _is_ghost(scope, pod):
-            return _delete_ghost(scope, pod)
+    ghosts = [p for p in others if _is_ghost(scope, p)]
+    due = next((p for p in ghosts if _delete_due(scope, p)), None)
+    if due is not None:
+        return _delete_ghost(scope, due)
+    for pod in (p for p in others if p not in ghosts):
         if _answers_open_create(scope, pod):
             return _take_over(scope, pod, "it answers the create whose outcome was unknown")
         strange.append(pod)
     if not strange:
-        return None
+        return _wait_for_ghosts(scope, ghosts)
     if attempt is not None and attempt.pod_id is not None and scope.presence is not Presence.GONE:
         names = ", ".join(f"{p.id} ({p.stamp.nonce if p.stamp else '?'})" for p in strange)
         return Wait(
@@ -58,6 +61,27 @@ def _is_ghost(scope: Scope, pod: ProviderPod) -> bool:
     if pod.stamp.nonce in (attempt.retired_nonces or ()):
         return True
     return attempt.pod_id is not None and pod.stamp.nonce == attempt.nonce
+
+
+def _delete_due(scope: Scope, pod: ProviderPod) -> bool:
+    """Not ordered by this process yet, or so long ago that it should be off the lists."""
+    ordered = scope.facts.ghost_deletes.get(pod.id)
+    return ordered is None or scope.now - ordered > delete_again_after(scope)
+
+
+def _wait_for_ghosts(scope: Scope, ghosts: list[ProviderPod]) -> Step | None:
+    """Nothing new is paid for beside a ghost that will not go; a pod that is there is looked after all the same."""
+    if not ghosts:
+        return None
+    scope.wake_in(scope.policy.observe_every)
+    if scope.pod_id is not None and scope.presence is not Presence.GONE:
+        return None
+    names = ", ".join(p.id for p in ghosts)
+    return Wait(
+        Reason.GHOST_FOUND,
+        f"pod {names}, the late result of a create whose outcome was unknown, was deleted and is still listed: it "
+        f"bills, and nothing is created until it is gone",
+    )
 
 
 def _answers_open_create(scope: Scope, pod: ProviderPod) -> bool:
@@ -127,6 +151,7 @@ def _foreign_attempt(scope: Scope, pod: ProviderPod) -> Attempt:
         id=scope.entropy[:8],
         nonce=pod.stamp.nonce if pod.stamp is not None else None,
         retired_nonces=retired,
+        accrued_before=before.accrued_before if before is not None else None,
         cause=AttemptCause.ADOPT,
         reason="taken over by its stamp",
         generation=scope.identity.generation,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
 from gpupod_operator.api.gpupod_status import (
     Attempt,
@@ -163,13 +164,14 @@ def retire(scope: Scope, reason: str) -> None:
     attempt, pod = scope.status.attempt, scope.status.pod
     if attempt is None or attempt.pod_id is None:
         return
+    total = accrued(scope)
     entry = HistoryEntry(
         attempt=attempt.id,
         pod_id=attempt.pod_id,
         **{"from": attempt.created_at},
         until=scope.now,
         reason=reason,
-        cost=accrued(scope),
+        cost=max(total - (attempt.accrued_before or Decimal(0)), Decimal(0)),
         logs=attempt.logs,
     )
     clear_episode(scope)
@@ -178,6 +180,7 @@ def retire(scope: Scope, reason: str) -> None:
             id=None,
             retired_nonces=_retired(attempt),
             cause=attempt.cause,
+            accrued_before=total,
         ),
         pod=None,
         endpoint=None,

@@ -95,6 +95,8 @@ class Facts:
     committed, so that the condition comes in the same write as what makes it true."""
     cells_digest: Fact[str] | None = None
     """Of the declared cells and their tokens, as the agent needs them; None while a token was never read."""
+    ghost_deletes: Mapping[str, datetime] = field(default_factory=dict)
+    """When this process last sent the DELETE of a ghost, by pod id, whatever came of it."""
     install: InstallTry | None = None
     agent_tree: str | None = None
     """Tree hash of the agent that this operator ships."""

@@ -52,8 +52,8 @@ def settle_call(
     if isinstance(action, CreatePod):
         return _created(status, answer, now, policy, account)
     if isinstance(action, DeletePod) and action.ghost:
-        # not before the next list: the one at hand still shows it
-        return Settled(status, policy.observe_every.total_seconds(), _words("delete of a ghost", answer))
+        # the pod on record has waited long enough; when the ghost is due again is for the decision to say
+        return Settled(status, None, _words("delete of a ghost", answer))
     if isinstance(action, DeletePod):
         # whatever DELETE answered, gone is proven by observation only; the intent stands
         return Settled(status, _pause(answer, 1.0), _words("delete", answer))

@@ -147,6 +147,8 @@ def phase(scope: Scope, step: Step | None) -> Phase:
     if no_pod:
         failed = isinstance(step, Wait) and step.stalled
         return Phase.FAILED if failed else Phase.PENDING
+    if scope.presence is Presence.UNKNOWN and scope.spec.state is PodState.STOPPED and scope.before.phase is not None:
+        return scope.before.phase
     exited = pod is not None and pod.state is ProviderState.EXITED
     if exited and reason is not Reason.STARTING:
         return Phase.STOPPED

@@ -34,13 +34,23 @@ def tear_down(scope: Scope) -> Step:
         retire(scope, "Deleted")
     if scope.pod_id is None:
         return Release("no pod of this object exists")
-    policy = scope.spec.deletion_policy
-    if policy is DeletionPolicy.ORPHAN:
-        _release_pod(scope)
-        return Release(f"pod {scope.pod_id} is released by deletionPolicy Orphan and goes on billing {scope.price}")
-    if policy is DeletionPolicy.STOP:
+    left = let_go(scope)
+    if left is not None:
+        return left
+    if scope.spec.deletion_policy is DeletionPolicy.STOP:
         return _stop(scope)
     return _terminate(scope)
+
+
+def let_go(scope: Scope) -> Release | None:
+    """`deletionPolicy: Orphan` touches nothing, so it needs no key that works and no look at the pod."""
+    attempt = scope.status.attempt
+    settled = attempt is not None and attempt.pod_id is not None
+    orphaned = scope.identity.deleting and scope.spec.deletion_policy is DeletionPolicy.ORPHAN
+    if not orphaned or not settled or scope.spec.paused:
+        return None
+    _release_pod(scope)
+    return Release(f"pod {scope.pod_id} is released by deletionPolicy Orphan and goes on billing {scope.price}")
 
 
 def _terminate(scope: Scope) -> Step:
