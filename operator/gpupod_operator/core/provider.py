@@ -55,6 +55,11 @@ class Stamp:
         """The operator instance: the first part of the owner stamp."""
         return self.owner.split("/", 1)[0]
 
+    @property
+    def namespace(self) -> str:
+        """The object's namespace: the second part of the owner stamp, empty where there is none."""
+        return self.owner.split("/")[1] if "/" in self.owner else ""
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderPod:

@@ -97,10 +97,11 @@ async def settled(world: World, slot: Slot) -> bool:
     """What has to outlive the object is written, and its key copies are gone: now the finalizer may go."""
     raw = world.store.get(GPUPODS, slot.key)
     try:
-        if raw is not None and slot.account is not None:
-            await world.fleet.leave(slot.account.identity.id, raw, world.clock.now())
+        if raw is not None:
+            opened = slot.account.identity.id if slot.account is not None else None
+            await world.fleet.leave(opened, raw, world.clock.now())
         await world.credentials.forget(slot.uid)
-    except (ApiUnavailable, ApiForbidden, ApiConflict, ApiInvalid, ValueError) as error:
+    except (ApiUnavailable, ApiForbidden, ApiConflict, ApiInvalid, ApiNotFound, ValueError) as error:
         # ValueError: the fleet map was edited by hand and cannot be read; what is in it must not be overwritten
         log.warning("the finalizer stays for now: %s", error, extra={"object": "/".join(slot.key)})
         return False

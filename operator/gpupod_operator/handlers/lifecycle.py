@@ -35,10 +35,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
 
     @kopf.on.startup(registry=registry, id="seed")
     async def seed(**_: Any) -> None:
-        for plural in (GPUPODS, SWEEPCELLS):
-            world.store.seed(plural, await world.cluster.list_all(plural))
-        world.store.seeded = True
-
+        await seed_store(world)
         paths = SshPaths(world.settings.ssh_identity_file, world.settings.ssh_known_hosts_file)
 
         def rendered(namespace: str) -> dict[str, dict[str, str]] | None:
@@ -67,6 +64,13 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
         await world.teller.finish()
         await world.close()
+
+
+async def seed_store(world: World) -> None:
+    """Every object of the served namespaces is in the store before anything is concluded from an absence."""
+    for plural in (GPUPODS, SWEEPCELLS):
+        world.store.seed(plural, await world.list_served(plural))
+    world.store.seeded = True
 
 
 def ended(task: asyncio.Task[None]) -> None:

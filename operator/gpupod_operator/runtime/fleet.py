@@ -5,14 +5,15 @@ One ConfigMap per account in the operator namespace, written only when a finaliz
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from gpupod_operator.api.gpupod_status import GpuPodStatus
+from gpupod_operator.api.gpupod_status import Attempt, AttemptIntent, GpuPodStatus
 from gpupod_operator.api.times import format_time, parse_time
 from gpupod_operator.ports import Cluster
 
@@ -41,13 +42,19 @@ def parse(text: str | None) -> Fleet:
 
 def remember(fleet: Fleet, uid: str, status: GpuPodStatus, now: datetime) -> Fleet:
     """With what this object leaves behind, and without nonces that are too old to matter."""
-    attempt = status.attempt
-    open_nonces: Iterable[str] = attempt.retired_nonces or () if attempt is not None else ()
+    open_nonces = _open_nonces(status.attempt) if status.attempt is not None else ()
     kept = {n: v for n, v in fleet.nonces.items() if now - v[1] < timedelta(days=NONCE_DAYS)}
     return Fleet(
         fleet.released | frozenset(status.released or ()),
         kept | dict.fromkeys(open_nonces, (uid, now)),
     )
+
+
+def _open_nonces(attempt: Attempt) -> tuple[str, ...]:
+    """Nonces under which a pod may still appear that nobody has recorded."""
+    unsettled = attempt.unknown_since is not None or (attempt.pod_id is None and attempt.intent is AttemptIntent.CREATE)
+    present = (attempt.nonce,) if unsettled and attempt.nonce is not None else ()
+    return (*(attempt.retired_nonces or ()), *present)
 
 
 def text_of(fleet: Fleet) -> str:
@@ -68,6 +75,7 @@ class FleetState:
         self._cluster = cluster
         self._namespace = namespace
         self._held: dict[str, Fleet] = {}
+        self._writing: dict[str, asyncio.Lock] = {}
 
     async def of(self, account: str) -> Fleet:
         """The account's state. Raises Api errors: then nothing may be concluded from what is not in it."""
@@ -77,12 +85,23 @@ class FleetState:
             held = self._held[account] = parse(((found or {}).get("data") or {}).get(KEY))
         return held
 
-    async def leave(self, account: str, raw: Mapping[str, Any], now: datetime) -> None:
-        """Called before a finalizer goes; the finalizer stays when this raises."""
+    async def leave(self, opened: str | None, raw: Mapping[str, Any], now: datetime) -> None:
+        """Called before a finalizer goes; the finalizer stays when this raises.
+
+        Kept under the account that the pod was created in; `opened`, the account of the object's present key, stands
+        in where none is on record. With neither nothing was ever rented.
+        """
         status = GpuPodStatus.model_validate(raw.get("status") or {})
-        before = await self.of(account)
-        after = remember(before, str(raw["metadata"]["uid"]), status, now)
-        if after == before:
+        recorded = status.account.id if status.account is not None else None
+        account = recorded or opened
+        if account is None:
             return
-        await self._cluster.apply_config(self._namespace, config_name(account), {KEY: text_of(after)}, labels=LABELS)
-        self._held[account] = after
+        # one at a time: of two objects that go at once neither may write over what the other leaves
+        async with self._writing.setdefault(account, asyncio.Lock()):
+            before = await self.of(account)
+            after = remember(before, str(raw["metadata"]["uid"]), status, now)
+            if after == before:
+                return
+            name = config_name(account)
+            await self._cluster.apply_config(self._namespace, name, {KEY: text_of(after)}, labels=LABELS)
+            self._held[account] = after

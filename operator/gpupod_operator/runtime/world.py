@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
@@ -14,6 +15,7 @@ from gpupod_operator.core.provider import GpuOffer
 from gpupod_operator.ports import ArtifactHub, Clock, Cluster, PodShell
 from gpupod_operator.render.rows import Row, Verdict
 from gpupod_operator.runpod.accounts import Account, Accounts
+from gpupod_operator.runpod.keys import KeySource
 from gpupod_operator.runtime.credentials import Credentials
 from gpupod_operator.runtime.fleet import FleetState
 from gpupod_operator.runtime.metrics import Metrics
@@ -78,14 +80,16 @@ class World:
     async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
         """The account behind the object's key; its observer runs from the first use on."""
         key = await self.credentials.runpod_key(namespace, slot.uid, spec)
-        account = await self.accounts.open(key)
-        slot.account = account
-        self._opened[account.identity.id] = account
-        if account.identity.id not in self._observing:
-            account.observer.subscribe(self.slots.wake)
-            task = asyncio.create_task(account.observer.run(self._stop), name=f"observer-{account.identity.id}")
-            self._observing[account.identity.id] = task
-        return account
+        slot.account = await self._open(key)
+        return slot.account
+
+    async def own_account(self) -> Account | None:
+        """The account of the operator's own key, observed from then on; None when it has no key of its own.
+
+        Pods of objects that are gone may live there while no object names it. Raises ProviderError.
+        """
+        path = self.settings.runpod_key_file
+        return await self._open(KeySource.from_file(path)) if path is not None and path.exists() else None
 
     def account_of_slot(self, slot: Slot) -> Account | None:
         """The account that the slot's object used last, without asking anybody."""
@@ -104,6 +108,21 @@ class World:
         offers = await account.provider.gpu_offers()
         self._catalogs[account.identity.id] = (now, offers)
         return offers
+
+    def serves(self, namespace: str) -> bool:
+        """Whether objects of this namespace are ours to look after: all are, unless we were told which."""
+        return not self.settings.watch_namespaces or namespace in self.settings.watch_namespaces
+
+    async def list_served(self, plural: str) -> tuple[dict[str, Any], ...]:
+        """A live, complete list of one of our kinds over the namespaces that are served, and over no other.
+
+        Raises as `Cluster.list_all`; a part is no list.
+        """
+        if not self.settings.watch_namespaces:
+            return await self.cluster.list_all(plural)
+        namespaces = sorted(set(self.settings.watch_namespaces))
+        lists = [await self.cluster.list_all(plural, name) for name in namespaces]
+        return tuple(raw for found in lists for raw in found)
 
     def rows_of(self, namespace: str) -> tuple[Row, ...] | None:
         """Rows of a namespace, from committed status; None before every object was seen."""
@@ -124,6 +143,15 @@ class World:
         self._stop.set()
         await asyncio.gather(*self._observing.values(), return_exceptions=True)
         await self.accounts.close()
+
+    async def _open(self, key: KeySource) -> Account:
+        account = await self.accounts.open(key)
+        self._opened[account.identity.id] = account
+        if account.identity.id not in self._observing:
+            account.observer.subscribe(self.slots.wake)
+            task = asyncio.create_task(account.observer.run(self._stop), name=f"observer-{account.identity.id}")
+            self._observing[account.identity.id] = task
+        return account
 
     def _object_changed(self, plural: str, key: tuple[str, str]) -> None:
         if plural == GPUPODS:

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from gpupod_operator.api.gpupod_status import Attempt, GpuPodStatus
+from gpupod_operator.api.gpupod_status import Attempt, AttemptIntent, GpuPodStatus
 from gpupod_operator.core.provider import ProviderPod, ProviderState, Stamp
 from gpupod_operator.runtime.fleet import Fleet, config_name, parse, remember, text_of
 from gpupod_operator.runtime.orphans import suspects
@@ -25,6 +25,14 @@ def test_what_an_object_leaves_survives_the_round_trip_through_the_config_map():
     assert parse(text_of(fleet)) == fleet
     assert fleet.released == {"p1"}
     assert set(fleet.nonces) == {"n1", "n2"}, "the nonce of a released pod is no ghost's"
+
+
+def test_the_nonce_of_a_create_that_is_not_settled_is_left_too():
+    """Its pod may still appear, with nobody left who knows it."""
+    unanswered = Attempt(nonce="n9", intent=AttemptIntent.CREATE)
+    ambiguous = Attempt(nonce="n9", unknown_since=NOW, retired_nonces=("n1",))
+    assert set(remember(Fleet(), "u1", GpuPodStatus(attempt=unanswered), NOW).nonces) == {"n9"}
+    assert set(remember(Fleet(), "u1", GpuPodStatus(attempt=ambiguous), NOW).nonces) == {"n1", "n9"}
 
 
 def test_equal_state_is_equal_text_so_that_nothing_is_written_twice():
@@ -51,6 +59,7 @@ def test_account_ids_with_any_characters_make_a_valid_name():
         ("its object exists", pod(), {"u1"}, Fleet()),
         ("another instance's", pod(instance="other"), set(), Fleet()),
         ("released", pod(), set(), Fleet(released=frozenset({"p1"}))),
+        ("released, by its nonce", pod(), set(), Fleet(frozenset({"p1"}), {"n1": ("u1", NOW)})),
         ("young", pod(created=NOW - timedelta(minutes=4)), set(), Fleet()),
         ("terminated", pod(state=ProviderState.TERMINATED), set(), Fleet()),
         ("foreign", ProviderPod("p9", "x", ProviderState.RUNNING, "RUNNING", created_at=OLD), set(), Fleet()),
