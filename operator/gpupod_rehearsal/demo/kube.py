@@ -36,6 +36,11 @@ class Kube:
         """Delete one object; absent is fine."""
         await asyncio.to_thread(self._delete, api_version, kind, name, namespace)
 
+    async def release(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+        """Delete one object without its finalizers; absent is fine. Only for objects whose operator has ended."""
+        await self.delete(api_version, kind, name, namespace)
+        await asyncio.to_thread(self._strip, api_version, kind, name, namespace)
+
     async def served(self, api_version: str, kind: str) -> None:
         """Return once the API server serves a kind whose CRD was just applied (at most 20 s)."""
         async with asyncio.timeout(20):
@@ -73,6 +78,19 @@ class Kube:
     def _delete(self, api_version: str, kind: str, name: str, namespace: str | None) -> None:
         try:
             self._client.delete(self._resource(api_version, kind), name=name, namespace=namespace)
+        except NotFoundError:
+            return
+
+    def _strip(self, api_version: str, kind: str, name: str, namespace: str) -> None:
+        body = {"metadata": {"finalizers": None}}
+        try:
+            self._client.patch(
+                self._resource(api_version, kind),
+                body=body,
+                name=name,
+                namespace=namespace,
+                content_type="application/merge-patch+json",
+            )
         except NotFoundError:
             return
 

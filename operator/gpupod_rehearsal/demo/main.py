@@ -21,13 +21,13 @@ from gpupod_rehearsal.demo.table import Screen
 
 
 def run_demo(*, keep: bool = False, kubeconfig: Path | None = None) -> int:
-    """0: the invariants held and all cells verify; 1: they did not, with the reason; 130: interrupted."""
+    """0: the invariants held and all cells verify; 1: they did not, with the reason; 130 and 143: interrupted."""
     console = Console()
     try:
         return asyncio.run(_main(console, keep=keep, kubeconfig=kubeconfig))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError) as end:
         console.print("interrupted; everything that was started has ended")
-        return 130
+        return 130 if isinstance(end, KeyboardInterrupt) else 143
     except (DemoFailed, StartFailed, NotThisCluster, BuildFailed, NoToolchain, ServerFailed, Abandoned) as error:
         console.print(f"[red]FAILED[/red] {error}")
         return 1

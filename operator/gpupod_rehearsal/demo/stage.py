@@ -18,18 +18,14 @@ import aiohttp
 
 from gpupod_rehearsal.controlplane import ControlPlane
 from gpupod_rehearsal.demo import manifests
+from gpupod_rehearsal.demo.guest import API, NAMESPACE, SYSTEM, NotThisCluster, refuse_if_used, take_away
 from gpupod_rehearsal.demo.kube import Kube
 from gpupod_rehearsal.demo.processes import Child, announced, start
 
-API = "gpupod.dev/v1alpha1"
-NAMESPACE = "demo"
-SYSTEM = "gpupod-system"
+__all__ = ["API", "NAMESPACE", "SYSTEM", "NotThisCluster", "Stage", "StageOptions"]
+
 BILLING_FACTOR = 60
 """The simulated cloud bills each second as a minute, so that a two-minute demo shows the money of two hours."""
-
-
-class NotThisCluster(RuntimeError):
-    """The given cluster already has our CRDs: a rehearsal must not meet an operator that works with real money."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,17 +96,9 @@ class Stage:
             self.plane = await self._stack.enter_async_context(launch)
         self.kube = Kube(self.plane.access)
         self._stack.callback(self.kube.close)
-        if self.options.kubeconfig is not None and await self._has_our_crds():
-            raise NotThisCluster(
-                "this cluster already has the CRDs of gpupod.dev: an operator may work here with real money. Use "
-                "another cluster, or run without --kubeconfig"
-            )
-
-    async def _has_our_crds(self) -> bool:
-        for name in ("gpupods.gpupod.dev", "sweepcells.gpupod.dev"):
-            if await self.kube.get("apiextensions.k8s.io/v1", "CustomResourceDefinition", name) is not None:
-                return True
-        return False
+        if self.options.kubeconfig is not None:
+            await refuse_if_used(self.kube)
+            self._stack.push_async_callback(take_away, self.kube)
 
     async def _vendors(self) -> None:
         self.options.say("vendors: starting the simulated RunPod and Hub")
@@ -161,25 +149,16 @@ class Stage:
         kube = self.kube
         for manifest in manifests.crds():
             await kube.apply(manifest)
-            self._undo("apiextensions.k8s.io/v1", "CustomResourceDefinition", manifest["metadata"]["name"])
         for name in (SYSTEM, NAMESPACE):
             await kube.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-            self._undo("v1", "Namespace", name)
         for manifest in manifests.rbac():
             namespaced = not manifest["kind"].startswith("Cluster")
             await kube.apply(manifest, manifest["metadata"].get("namespace", SYSTEM) if namespaced else None)
-            if not namespaced:
-                self._undo(manifest["apiVersion"], manifest["kind"], manifest["metadata"]["name"])
         token = base64.b64encode(self.hub_token.encode()).decode()
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hf-token"}, "data": {"token": token}}
         await kube.apply(secret, NAMESPACE)
         for kind in ("GpuPod", "SweepCell"):
             await kube.served(API, kind)
-
-    def _undo(self, api_version: str, kind: str, name: str) -> None:
-        """On a cluster that was there before us, take away what we put in."""
-        if self.options.kubeconfig is not None:
-            self._stack.push_async_callback(self.kube.delete, api_version, kind, name)
 
     async def start_operator(self, *extra: str) -> Child:
         """The production process on the real clock, logged in as in a pod."""
