@@ -14,12 +14,10 @@ from gpupod_operator.api.names import CELL_FINALIZER, GPUPODS, SWEEPCELL_KIND, S
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.supported import unsupported_cell
 from gpupod_operator.api.sweepcell import SweepCellSpec, SweepCellStatus
-from gpupod_operator.api.times import parse_time
 from gpupod_operator.core.artifacts import HubCommit, HubListing
 from gpupod_operator.core.gpupod.permission import lost_since
 from gpupod_operator.core.known import Fact, Known, Unknown
 from gpupod_operator.core.sweepcell.decide import decide_cell
-from gpupod_operator.core.sweepcell.destinations import Claim, overlapping
 from gpupod_operator.core.sweepcell.scope import CellEvent, CellNeed, CellPlan, CellScope, PodView, Problem
 from gpupod_operator.ports import (
     ApiConflict,
@@ -155,7 +153,7 @@ def _scope(
         agent=world.readings.view(pod_key, metadata["uid"]),
         listing=listing,
         commits=commits,
-        overlapping=_rival(world, raw, spec),
+        overlapping=world.claims.rival(slot.key),
         token_problem=token_problem,
         hub_problem=hub_problem,
         not_built=", ".join(f.path for f in unsupported_cell(spec) if f.restricting) or None,
@@ -195,19 +193,6 @@ def pod_view(world: World, key: tuple[str, str], read_on: str | None) -> PodView
         volume_paths=tuple(v.path for v in (network, persistent) if v is not None),
         network_volume_path=network.path if network is not None else None,
     )
-
-
-def _rival(world: World, raw: dict[str, Any], spec: SweepCellSpec) -> str | None:
-    """The older cell whose destination overlaps, over all namespaces: the Hub knows no namespaces."""
-    repo = spec.destination.repo.lower()
-    others = [_claim(c) for c in world.store.all(SWEEPCELLS) if c["spec"]["destination"]["repo"].lower() == repo]
-    return overlapping(_claim(raw), others)
-
-
-def _claim(raw: dict[str, Any]) -> Claim:
-    metadata = raw["metadata"]
-    spec = SweepCellSpec.model_validate(raw["spec"])
-    return Claim(metadata["name"], metadata["uid"], parse_time(metadata["creationTimestamp"]), spec.destination)
 
 
 async def _finalizer(world: World, slot: Slot, raw: dict[str, Any], *, present: bool) -> dict[str, Any]:

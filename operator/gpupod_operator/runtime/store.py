@@ -9,6 +9,8 @@ from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 
 Key = tuple[str, str]
 """Namespace and name."""
+Listener = Callable[[str, Key, dict[str, Any] | None], None]
+"""Called with plural, key and the object as it was before (None: it is new)."""
 
 
 class Store:
@@ -20,11 +22,11 @@ class Store:
     def __init__(self) -> None:
         self._objects: dict[str, dict[Key, dict[str, Any]]] = {GPUPODS: {}, SWEEPCELLS: {}}
         self._cells_by_pod: dict[Key, set[Key]] = {}
-        self._listeners: list[Callable[[str, Key], None]] = []
+        self._listeners: list[Listener] = []
         self.seeded = False
 
-    def listen(self, callback: Callable[[str, Key], None]) -> None:
-        """Called with (plural, key) after each change."""
+    def listen(self, callback: Listener) -> None:
+        """Call it after each change; what the object is now, or that it is gone, the store says."""
         self._listeners.append(callback)
 
     def put(self, plural: str, raw: Mapping[str, Any]) -> bool:
@@ -35,8 +37,8 @@ class Store:
             return False
         self._objects[plural][key] = _kept(raw)
         if plural == SWEEPCELLS:
-            self._index(key, raw)
-        self._tell(plural, key)
+            self._index(key, held, raw)
+        self._tell(plural, key, held)
         return True
 
     def remove(self, plural: str, key: Key, uid: str | None = None) -> None:
@@ -46,8 +48,8 @@ class Store:
             return
         del self._objects[plural][key]
         if plural == SWEEPCELLS:
-            self._cells_by_pod.get(_pod_key(held), set()).discard(key)
-        self._tell(plural, key)
+            self._index(key, held, None)
+        self._tell(plural, key, held)
 
     def seed(self, plural: str, raws: Iterable[Mapping[str, Any]]) -> None:
         """Put in a complete list; what it lacks is forgotten."""
@@ -69,12 +71,19 @@ class Store:
         keys = self._cells_by_pod.get(pod, set())
         return [self._objects[SWEEPCELLS][k] for k in sorted(keys) if k in self._objects[SWEEPCELLS]]
 
-    def _index(self, key: Key, raw: Mapping[str, Any]) -> None:
-        self._cells_by_pod.setdefault(_pod_key(raw), set()).add(key)
+    def _index(self, key: Key, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> None:
+        if before is not None:
+            pod = _pod_key(before)
+            cells = self._cells_by_pod.get(pod, set())
+            cells.discard(key)
+            if not cells:
+                self._cells_by_pod.pop(pod, None)
+        if after is not None:
+            self._cells_by_pod.setdefault(_pod_key(after), set()).add(key)
 
-    def _tell(self, plural: str, key: Key) -> None:
+    def _tell(self, plural: str, key: Key, before: dict[str, Any] | None) -> None:
         for callback in self._listeners:
-            callback(plural, key)
+            callback(plural, key, before)
 
 
 def key_of(raw: Mapping[str, Any]) -> Key:

@@ -16,6 +16,7 @@ from gpupod_operator.ports import ArtifactHub, Clock, Cluster, PodShell
 from gpupod_operator.render.rows import Row, Verdict
 from gpupod_operator.runpod.accounts import Account, Accounts
 from gpupod_operator.runpod.keys import KeySource
+from gpupod_operator.runtime.claims import Claims
 from gpupod_operator.runtime.credentials import Credentials
 from gpupod_operator.runtime.fleet import FleetState
 from gpupod_operator.runtime.metrics import Metrics
@@ -75,6 +76,7 @@ class World:
         self._stop = asyncio.Event()
         self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
         self.registrations = Registrations()
+        self.claims = Claims()
         self.store.listen(self._object_changed)
 
     async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
@@ -153,21 +155,26 @@ class World:
             self._observing[account.identity.id] = task
         return account
 
-    def _object_changed(self, plural: str, key: tuple[str, str]) -> None:
+    def _object_changed(self, plural: str, key: Key, before: dict[str, Any] | None) -> None:
+        after = self.store.get(plural, key)
         if plural == GPUPODS:
-            # a younger object that waits for a name is woken when its holder changes or goes
-            self.slots.wake(self.registrations.changed(key, self.store.get(GPUPODS, key)))
-            self.mark_conf(key[0])
-            for raw in self.store.cells_of(key):
-                slot = self.cell_slots.of_uid(raw["metadata"]["uid"])
-                if slot is not None:
-                    slot.wake.set()
-            if self.store.get(GPUPODS, key) is None:
-                self.readings.forget(key)
-            return
-        cell = self.store.get(plural, key)
-        if cell is not None:
-            slot = self.slots.of_key((key[0], cell["spec"]["podRef"]["name"]))
+            self._gpupod_changed(key, after)
+        else:
+            self._cell_changed(key, before, after)
+
+    def _gpupod_changed(self, key: Key, after: dict[str, Any] | None) -> None:
+        # a younger object that waits for a name is woken when its holder changes or goes
+        self.slots.wake(self.registrations.changed(key, after))
+        self.mark_conf(key[0])
+        self.cell_slots.wake(frozenset(raw["metadata"]["uid"] for raw in self.store.cells_of(key)))
+        if after is None:
+            self.readings.forget(key)
+
+    def _cell_changed(self, key: Key, before: dict[str, Any] | None, after: dict[str, Any] | None) -> None:
+        # a younger cell that waits for a destination is woken when its holder goes
+        self.cell_slots.wake(self.claims.changed(key, after))
+        for raw in (before, after):
+            slot = self.slots.of_key((key[0], raw["spec"]["podRef"]["name"])) if raw is not None else None
             if slot is not None:
                 slot.wake.set()
 
