@@ -121,14 +121,14 @@ async def test_an_outage_longer_than_the_lease_ends_the_process_and_costs_no_pod
     assert operator is not None
     async with crashed(theatre, server):
         await asyncio.wait_for(operator.wait(), timeout=60)
-        before = len(await mutations(theatre))
+        before = len(await theatre.mutations())
     await theatre.stage.start_operator()
     await theatre.apply("two")
     await theatre.until(is_true("Ready"), "two", within=90)
     again = await theatre.until(is_true("Ready"))
     assert pod_id(again) == first
     assert len(await theatre.alive()) == 2
-    assert len(await mutations(theatre)) == before + 1, "the one create of the second object"
+    assert len(await theatre.mutations()) == before + 1, "the one create of the second object"
 
 
 async def answered(theatre: Theatre) -> None:
@@ -136,9 +136,3 @@ async def answered(theatre: Theatre) -> None:
     async with asyncio.timeout(30):
         while await theatre.creates() == 0:
             await asyncio.sleep(0.05)
-
-
-async def mutations(theatre: Theatre) -> list[dict[str, Any]]:
-    """Requests that asked the vendor for a change."""
-    found = (await theatre.stage.sim("GET", "/_sim/requests"))["requests"]
-    return [r for r in found if r["method"] in ("POST", "PATCH", "DELETE") and not r["path"].startswith("/_sim")]

@@ -52,6 +52,11 @@ class Theatre:
         found = (await self.stage.sim("GET", "/_sim/requests?method=POST"))["requests"]
         return sum(r["path"].rstrip("/").endswith("/pods") for r in found)
 
+    async def mutations(self) -> list[dict[str, Any]]:
+        """Requests that asked the vendor for a change, in order."""
+        found = (await self.stage.sim("GET", "/_sim/requests"))["requests"]
+        return [r for r in found if r["method"] in ("POST", "PATCH", "DELETE")]
+
     async def seen(self, told: Callable[[list[dict[str, Any]]], bool], within: float = 40) -> None:
         """Return once the vendor's true state is as told. The vendor has no watch."""
         async with asyncio.timeout(within):
