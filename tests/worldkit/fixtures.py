@@ -116,6 +116,11 @@ def is_true(kind: str) -> Callable[[dict[str, Any] | None], bool]:
     return lambda pod: condition(pod, kind).get("status") == "True"
 
 
+def phase(pod: dict[str, Any] | None) -> str | None:
+    """The phase in its status."""
+    return ((pod or {}).get("status") or {}).get("phase")
+
+
 def pod_id(pod: dict[str, Any] | None) -> str | None:
     """The recorded pod."""
     return (((pod or {}).get("status") or {}).get("attempt") or {}).get("podId")
