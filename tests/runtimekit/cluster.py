@@ -41,6 +41,22 @@ class MemoryCluster:
         self._ask(f"list {plural}", namespace)
         return tuple(raw for key, raw in self.objects[plural].items() if namespace in (None, key[0]))
 
+    async def apply_status(
+        self, plural: str, namespace: str, name: str, status: Mapping[str, Any], **_: object
+    ) -> dict[str, Any]:
+        found = await self.get(plural, namespace, name)
+        return self.put(plural, {**found, "metadata": dict(found["metadata"]), "status": dict(status)})
+
+    async def set_finalizer(
+        self, plural: str, namespace: str, name: str, finalizer: str, *, present: bool, **_: object
+    ) -> dict[str, Any]:
+        found = await self.get(plural, namespace, name)
+        metadata = found["metadata"] | {"finalizers": [finalizer] if present else []}
+        return self.put(plural, {**found, "metadata": metadata})
+
+    async def emit(self, obj: Mapping[str, Any], **_: object) -> None:
+        self._ask("event", obj["metadata"]["namespace"])
+
     async def read_config(self, namespace: str, name: str) -> dict[str, Any] | None:
         self._ask(f"config {name}", namespace)
         return self.configs.get((namespace, name))
@@ -55,6 +71,13 @@ class MemoryCluster:
     async def delete_config(self, namespace: str, name: str) -> None:
         self._ask(f"config {name}", namespace)
         self.configs.pop((namespace, name), None)
+
+    async def read_secret(self, namespace: str, name: str) -> Mapping[str, bytes]:
+        self._ask(f"secret {name}", namespace)
+        found = self.secrets.get((namespace, name))
+        if found is None:
+            raise ApiNotFound(name)
+        return found
 
     async def delete_secret(self, namespace: str, name: str) -> None:
         self._ask(f"secret {name}", namespace)

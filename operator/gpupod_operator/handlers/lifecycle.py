@@ -16,6 +16,7 @@ from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter, WriteResult
 from gpupod_operator.render.configmaps import config_maps
 from gpupod_operator.render.ssh_config import SshPaths
 from gpupod_operator.runtime.orphans import OrphanHunter
+from gpupod_operator.runtime.relist import Relist
 from gpupod_operator.runtime.world import World
 
 log = logging.getLogger("gpupod_operator")
@@ -50,7 +51,12 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         world.mark_conf = writer.mark
         for namespace in {raw["metadata"]["namespace"] for raw in world.store.all(GPUPODS)}:
             writer.mark(namespace)
-        shared = {"pods-conf": writer.run(stop), "events": world.teller.run(), "orphans": OrphanHunter(world).run(stop)}
+        shared = {
+            "pods-conf": writer.run(stop),
+            "events": world.teller.run(),
+            "orphans": OrphanHunter(world).run(stop),
+            "relist": Relist(world).run(stop),
+        }
         for name, work in shared.items():
             task = asyncio.create_task(work, name=name)
             task.add_done_callback(ended)

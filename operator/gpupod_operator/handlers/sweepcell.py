@@ -15,7 +15,7 @@ import kopf
 
 from gpupod_operator.api.names import GROUP, SWEEPCELLS, VERSION
 from gpupod_operator.handlers.gpupod import woken
-from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiUnavailable
+from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.cells import pass_cell
 from gpupod_operator.runtime.loop import Passed
 from gpupod_operator.runtime.slot import Slot
@@ -27,6 +27,17 @@ log = logging.getLogger("gpupod_operator.cells")
 def register(registry: kopf.OperatorRegistry, world: World) -> None:
     """Declare the hook on this registry."""
     tasks: dict[str, asyncio.Task[None]] = {}
+
+    def begin(slot: Slot) -> None:
+        task = tasks[slot.uid] = asyncio.create_task(_loop(world, slot), name=f"cell-{'/'.join(slot.key)}")
+        task.add_done_callback(lambda done: over(slot.uid, done))
+
+    def over(uid: str, done: asyncio.Task[None]) -> None:
+        tasks.pop(uid, None)
+        # an event may have opened the cell anew while the last words of its old loop were under way
+        slot = world.cell_slots.of_uid(uid)
+        if slot is not None and not done.cancelled() and done.exception() is None:
+            begin(slot)
 
     @kopf.on.event(GROUP, VERSION, SWEEPCELLS, registry=registry, id="poke-cell")
     async def poke(event: kopf.RawEvent, **_: Any) -> None:
@@ -43,8 +54,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         if changed:  # the echo of our own write is no news
             slot.wake.set()
         if uid not in tasks:
-            task = tasks[uid] = asyncio.create_task(_loop(world, slot), name=f"cell-{'/'.join(key)}")
-            task.add_done_callback(lambda _: tasks.pop(uid, None))
+            begin(slot)
 
     @kopf.on.cleanup(registry=registry, id="end-cells")
     async def end(**_: Any) -> None:
@@ -58,11 +68,26 @@ async def _loop(world: World, slot: Slot) -> None:
         slot.wake.clear()
         async with slot.lock:
             passed = await _guarded(world, slot)
-        if passed.vanished or passed.release:
-            await _forget(world, slot)
+        if passed.release or (passed.vanished and await _really_gone(world, slot)):
             world.cell_slots.close(slot)
-            return
-        await woken(slot, None, passed.again)
+            break
+        await woken(slot, None, timedelta(seconds=2) if passed.vanished else passed.again)
+    # also for a cell whose finalizer somebody took off: its end reaches us as a DELETED or in a list
+    await _forget(world, slot)
+
+
+async def _really_gone(world: World, slot: Slot) -> bool:
+    """Asked once more: one answer could be a mistake, and nobody would look after the cell from then on."""
+    try:
+        raw = await world.cluster.get(SWEEPCELLS, *slot.key)
+    except ApiNotFound:
+        return True
+    except (ApiUnavailable, ApiForbidden):
+        return False
+    if raw["metadata"]["uid"] != slot.uid:
+        return True
+    world.store.put(SWEEPCELLS, raw)
+    return False
 
 
 async def _forget(world: World, slot: Slot) -> None:
