@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.runtime.metrics import Metrics
 
@@ -73,18 +73,16 @@ def collect(world: World) -> None:
     metrics.unreachable_seconds.clear()
     metrics.unreachable_dollars.clear()
     metrics.stuck_teardown.clear()
-    for raw in world.store.all(GPUPODS):
-        status = GpuPodStatus.model_validate(raw.get("status") or {})
-        namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
-        metrics.phases.labels(str(status.phase or "Pending")).inc()
-        cost = status.pod.cost_per_hour if status.pod is not None else None
-        episode = status.episode
-        if episode is not None and episode.first_seen is not None:
-            seconds = max((now - episode.first_seen).total_seconds(), 0)
+    phases: Counter[str] = Counter()
+    for (namespace, name), figure in world.figures.of(world.store.all(GPUPODS)):
+        phases[figure.phase] += 1
+        if figure.unreachable_since is not None:
+            seconds = max((now - figure.unreachable_since).total_seconds(), 0)
             metrics.unreachable_seconds.labels(namespace, name).set(seconds)
-            metrics.unreachable_dollars.labels(namespace, name).set(float(cost or 0) * seconds / 3600)
-        pod_id = status.attempt.pod_id if status.attempt is not None else None
-        if raw["metadata"].get("deletionTimestamp") and pod_id is not None:
-            metrics.stuck_teardown.labels(namespace, name, pod_id).set(float(cost or 0))
+            metrics.unreachable_dollars.labels(namespace, name).set(figure.cost * seconds / 3600)
+        if figure.blocked_pod is not None:
+            metrics.stuck_teardown.labels(namespace, name, figure.blocked_pod).set(figure.cost)
+    for phase, count in phases.items():
+        metrics.phases.labels(phase).set(count)
     ages = [(now - s.pass_began).total_seconds() for s in world.slots if s.pass_began is not None]
     metrics.queue_age.set(max(ages, default=0))

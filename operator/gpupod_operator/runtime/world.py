@@ -18,6 +18,7 @@ from gpupod_operator.runpod.accounts import Account, Accounts
 from gpupod_operator.runpod.keys import KeySource
 from gpupod_operator.runtime.claims import Claims
 from gpupod_operator.runtime.credentials import Credentials
+from gpupod_operator.runtime.figures import Figures
 from gpupod_operator.runtime.fleet import FleetState
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.readings import Readings
@@ -77,6 +78,7 @@ class World:
         self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
         self.registrations = Registrations()
         self.claims = Claims()
+        self.figures = Figures()
         self.store.listen(self._object_changed)
 
     async def account_of(self, namespace: str, slot: Slot, spec: GpuPodSpec) -> Account:
