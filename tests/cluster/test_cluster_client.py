@@ -18,6 +18,7 @@ from gpupod_operator.cluster.client import ClusterClient
 from gpupod_operator.cluster.errors import NotLeader
 from gpupod_operator.cluster.events import EventPoster
 from gpupod_operator.cluster.login import login
+from gpupod_operator.cluster.patience import TELL_AFTER
 from gpupod_operator.cluster.pods_conf_writer import PodsConfWriter, WriteResult
 from gpupod_operator.cluster.transport import ApiTransport
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
@@ -478,6 +479,9 @@ async def test_failed_write_is_a_result_and_heals(transport: ApiTransport, admin
         lambda _: {"pods-conf": {"pods.conf": "x\n"}},
         on_result=lambda _, result: told.append(result.problem),
     )
+    for _ in range(TELL_AFTER - 1):
+        await flush(writer, namespace)
+    assert told == [], "not worth the status of every object yet"
     await flush(writer, namespace)
     leader = True
     await flush(writer, namespace)
