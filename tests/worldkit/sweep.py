@@ -15,7 +15,7 @@ REPO = "example-org/sweep-results"
 IMAGE = "runpod/pytorch:2.8.0-py3.11-cuda12.8.1-cudnn-devel-ubuntu22.04"
 
 
-def cell(name: str, *, repo: str = REPO, pod: str = "sweep") -> dict[str, Any]:
+def cell(name: str, *, repo: str = REPO, pod: str = "sweep", token_from: str = "hf-token") -> dict[str, Any]:
     """A SweepCell with one artifact of one file, `<out>/<name>/evals/score.json`."""
     out = f"/workspace/out/{name}"
     return {
@@ -32,7 +32,7 @@ def cell(name: str, *, repo: str = REPO, pod: str = "sweep") -> dict[str, Any]:
             "destination": {
                 "repo": repo,
                 "path": f"sweep/{name}",
-                "tokenSecretRef": {"name": "hf-token", "key": "token"},
+                "tokenSecretRef": {"name": token_from, "key": "token"},
             },
             "upload": {"progressDeadline": "10s"},
         },
