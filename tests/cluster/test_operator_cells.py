@@ -13,7 +13,7 @@ from clusterkit.fixtures import admin_of
 from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage, StageOptions
 from gpupod_rehearsal.hosts import NamespacesUnavailable
 from worldkit.fixtures import Theatre, condition, is_true, pod_id
-from worldkit.sweep import cell, cell_until, disk, finish, gpupod, strangers_repository
+from worldkit.sweep import cell, cell_until, disk, finish, gpupod, repository
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -79,8 +79,8 @@ async def sweep() -> AsyncIterator[Sweep]:
     async with stage, admin_of(stage.plane) as admin:
         made = Sweep(Theatre(stage, admin))
         try:
-            await strangers_repository(stage, THEIRS)
-            await strangers_repository(stage, HIDDEN, private=True)
+            await repository(stage, THEIRS)
+            await repository(stage, HIDDEN, private=True)
             for manifest in CELLS:
                 await stage.kube.apply(manifest, NAMESPACE)
             made.podless = await made.until_said("good", "PodNotFound")

@@ -57,8 +57,8 @@ def gpupod(script: Sequence[str], name: str = "sweep", **spec: Any) -> dict[str,
     return {"apiVersion": API, "kind": "GpuPod", "metadata": {"name": name}, "spec": {**whole, **spec}}
 
 
-async def strangers_repository(stage: Stage, name: str, *, private: bool = False) -> None:
-    """A dataset repository in which the stage's token may write nothing."""
+async def repository(stage: Stage, name: str, *, private: bool = False) -> None:
+    """A dataset repository; the token of the stage may write only those of example-org and researcher."""
     body = {"id": name, "private": private}
     async with stage.session.post(f"{stage.hub_url}/_hub/repos", json=body) as answer:
         answer.raise_for_status()
