@@ -13,7 +13,7 @@ ARGS ?=
 SELECT ?= not bench and not image
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo controlplane test unit cluster chaos bench image-test lint fmt fmt-check types layers check lock clean
+.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test lint fmt fmt-check types layers check lock clean
 
 help:  ## list these commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ cluster: controlplane  ## the tests on a real API server
 
 chaos: controlplane  ## the tests that kill and cut off parts of the world
 	$(PYTEST) -m chaos $(ARGS)
+
+soak: $(STAMP)  ## 20,000 random schedules of deaths and faults; about an hour and a half on two cores
+	GPUPOD_SCHEDULES=$(or $(SCHEDULES),20000) $(PYTEST) tests/chaos/test_schedules.py -n $(WORKERS) $(ARGS)
 
 bench: controlplane  ## measure, and write a report
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)

@@ -76,7 +76,7 @@ class AccountObserver:
             await self.tick()
             wait = self._interval * (1 + JITTER * (2 * self._jitter() - 1))
             while not stop.is_set() and (left := self._began + wait - _now()) > 0:
-                await _until_set(stop, left)
+                await _until_set(stop, max(left, 0.001))  # a clock may be coarser than a float
         await self.close()
 
     async def tick(self) -> Inventory:

@@ -1,0 +1,150 @@
+"""A schedule: an operation, where its operator dies, and what the vendor does meanwhile. Played, and judged."""
+
+from __future__ import annotations
+
+import logging
+import random
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import looptime
+
+from chaoskit.judge import judged
+from chaoskit.operations import OPERATIONS
+from chaoskit.points import Mishap
+from chaoskit.scene import Scene, Unfinished
+
+FAULTS = (
+    "create-then-500",
+    "create-then-drop",
+    "create-then-garbage",
+    "post-create-404",
+    "list-lag",
+    "truncated-page",
+    "repeated-cursor",
+    "empty-list",
+    "duplicate-ids",
+    "rate-limited",
+    "html-502",
+    "http-500",
+    "cloudflare-1010",
+    "drop",
+    "answer-lost",
+    "runtime-null-flicker",
+    "delete-lingers",
+)
+"""Those after which every operation still ends well by itself. The answer table has the others."""
+KINDS = (Mishap.KILL, Mishap.KILL, Mishap.KILL, Mishap.OUTAGE, Mishap.CONFLICT, Mishap.LOST)
+QUIET = timedelta(minutes=3)
+"""After an operation is done: what comes later must not undo it."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """`mishaps` are by number of the point; faults are armed right before the operation is set off."""
+
+    operation: str
+    mishaps: Mapping[int, Mishap] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+    seed: int = 0
+
+    @property
+    def command(self) -> str:
+        """How a person plays it again."""
+        words = [
+            self.operation,
+            *(f"--at {n}:{m}" for n, m in sorted(self.mishaps.items())),
+            *(f"--fault {f}" for f in self.faults),
+        ]
+        return f"python -m chaoskit {' '.join(words)} --seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Played:
+    """`broken` are sentences; `points` the names of the crash points in order; `cost` in USD; `deaths` of operators."""
+
+    schedule: Schedule
+    broken: tuple[str, ...]
+    points: tuple[str, ...]
+    cost: Decimal
+    deaths: int
+    story: str
+
+    def __str__(self) -> str:
+        return "\n".join([*self.broken, self.schedule.command, self.story])
+
+
+def play(schedule: Schedule) -> Played:
+    """On a fresh loop of virtual time."""
+    loop = looptime.new_event_loop(start=0)
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            return loop.run_until_complete(_play(schedule, Path(folder)))
+    finally:
+        loop.close()
+
+
+def drawn(seed: int, points: dict[str, int], faults: bool = True) -> Schedule:
+    """The schedule of a seed. `points` says how many points each operation has without crashes."""
+    dice = random.Random(seed)
+    operation = dice.choice(sorted(points))
+    most = points[operation]
+    # the first strikes within the plain run, the later ones anywhere in what follows
+    count = dice.choice((0, 1, 1, 2, 2, 3)) if faults else dice.choice((2, 2, 3, 4))
+    where = [dice.randrange(most if n == 0 else 2 * most) for n in range(count)]
+    mishaps = {point: dice.choice(KINDS) for point in where}
+    chosen = dice.sample(FAULTS, dice.choice((1, 1, 2))) if faults else []
+    return Schedule(operation, mishaps, tuple(chosen), seed)
+
+
+async def _play(schedule: Schedule, folder: Path) -> Played:
+    operation = OPERATIONS[schedule.operation]
+    heard = _Errors()
+    async with Scene(folder, schedule.seed) as scene:
+        log = logging.getLogger("gpupod_operator")
+        log.addHandler(heard)
+        broken: list[str] = []
+        try:
+            await operation.prepare(scene)
+            scene.points.arm(schedule.mishaps)
+            for fault in schedule.faults:
+                scene.sim.faults.add(fault, **({"duration": 120} if fault in ("list-lag", "delete-lingers") else {}))
+            await operation.act(scene)
+            await scene.until(lambda: operation.done(scene), operation.within)
+            scene.points.armed = False
+            await scene.pause(QUIET)
+            await scene.until(lambda: operation.done(scene), timedelta(minutes=10))
+        except Unfinished:
+            broken.append("it never ended as it should")
+        finally:
+            log.removeHandler(heard)
+        await scene.sim.catch_up()
+        broken += [*judged(scene, operation, faulty=bool(schedule.faults)), *heard.said]
+        cost = scene.sim.cloud.ledger.spent(scene.sim.cloud.now)
+        return Played(schedule, tuple(broken), tuple(scene.points.names), cost, scene.deaths, scene.story())
+
+
+class _Errors(logging.Handler):
+    """An operator that logs an error has met something that it was not made for."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r}"
+        self.said.append(f"logged as an error: {text}")
+
+
+def run(*schedules: Schedule) -> list[Played]:
+    """Those that broke something."""
+    return [played for played in map(play, schedules) if played.broken]
+
+
+__all__ = ["FAULTS", "Played", "Schedule", "drawn", "play", "run"]
