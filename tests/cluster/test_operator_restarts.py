@@ -9,25 +9,10 @@ from typing import Any
 
 import pytest
 
-from gpupod_rehearsal.controlplane.process import Server
 from gpupod_rehearsal.demo.stage import NAMESPACE
+from worldkit.crashes import SERVERS, crashed
 from worldkit.deployment import Deployment
 from worldkit.fixtures import Theatre, condition, is_true, pod_id
-
-SERVERS = ("kube-apiserver", "etcd")
-
-
-@asynccontextmanager
-async def crashed(theatre: Theatre, which: str) -> AsyncIterator[None]:
-    """Inside, the server is killed; afterwards it runs on the same port with the same data, and the API answers."""
-    plane = theatre.stage.plane
-    server: Server = plane.apiserver if which == "kube-apiserver" else plane.etcd
-    server.kill()
-    try:
-        yield
-    finally:
-        await asyncio.to_thread(server.start)
-        await asyncio.to_thread(plane.apiserver.wait_ready)
 
 
 def rows_of(shown: dict[str, Any] | None) -> list[str]:
@@ -111,24 +96,6 @@ async def test_a_crash_while_the_pod_comes_up_ends_with_that_one_pod(theatre: Th
     assert pod_id(pod) == pod_id(coming)
     assert [p["podId"] for p in await theatre.alive()] == [pod_id(pod)]
     assert await theatre.creates() == 1
-
-
-@pytest.mark.parametrize("server", SERVERS)
-async def test_an_outage_longer_than_the_lease_ends_the_process_and_costs_no_pod(theatre: Theatre, server: str) -> None:
-    await theatre.apply()
-    first = pod_id(await theatre.until(is_true("Ready")))
-    operator = theatre.stage.operator
-    assert operator is not None
-    async with crashed(theatre, server):
-        await asyncio.wait_for(operator.wait(), timeout=60)
-        before = len(await theatre.mutations())
-    await theatre.stage.start_operator()
-    await theatre.apply("two")
-    await theatre.until(is_true("Ready"), "two", within=90)
-    again = await theatre.until(is_true("Ready"))
-    assert pod_id(again) == first
-    assert len(await theatre.alive()) == 2
-    assert len(await theatre.mutations()) == before + 1, "the one create of the second object"
 
 
 async def answered(theatre: Theatre) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gpupod_rehearsal.demo.processes import Child
 from gpupod_rehearsal.demo.stage import NAMESPACE, SYSTEM
+from worldkit.deployment import ended
 from worldkit.fixtures import Theatre, is_true, pod_id
 
 LEASE = "gpupod-operator"
@@ -65,7 +66,7 @@ async def test_a_leader_that_wakes_up_after_its_lease_makes_no_further_call(thea
         await theatre.until(is_true("Ready"), "two", within=60)
         await theatre.until(lambda pod: ((pod or {}).get("status") or {}).get("phase") == "Stopped")
         before = await theatre.mutations()
-    assert await old.wait() == 0, "it sees that the Lease is lost, and ends"
+    assert await ended(old) == 0, "it sees that the Lease is lost, and ends"
     await theatre.lists(2)
     assert await theatre.mutations() == before, "nothing was asked of the vendor since it woke up"
     assert await holder(theatre) == new
@@ -85,7 +86,7 @@ async def test_a_create_under_way_when_the_leader_freezes_makes_one_pod(theatre:
         await taken_over(theatre, was)
         pod = await theatre.until(is_true("Ready"), within=60)
         before = await theatre.mutations()
-    assert await old.wait() == 0
+    assert await ended(old) == 0
     await theatre.lists(2)
     assert [p["podId"] for p in await theatre.alive()] == [pod_id(pod)]
     assert await theatre.mutations() == before
@@ -104,7 +105,7 @@ async def test_a_deletion_of_the_new_leader_is_not_undone_by_the_old_one(theatre
         await theatre.admin.delete("GpuPod", "one", namespace=NAMESPACE)
         await theatre.admin.wait_gone("GpuPod", "one", namespace=NAMESPACE, timeout=60)
         before = await theatre.mutations()
-    assert await old.wait() == 0
+    assert await ended(old) == 0
     await theatre.lists(2)
     assert await theatre.alive() == []
     assert await theatre.mutations() == before

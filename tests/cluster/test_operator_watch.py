@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage
+from worldkit.deployment import ended
 from worldkit.fixtures import Theatre, is_true, phase, pod_id
 from worldkit.wire import Wire
 
@@ -105,7 +106,7 @@ async def test_a_leader_cut_off_from_the_api_server_leaves_the_work_to_the_stand
         new = await theatre.stage.start_operator()
         with line.cut():
             await theatre.stage.sim("POST", f"/_sim/wedge?pod={first}")
-            assert await old.wait() == 0, "it cannot renew the Lease, and ends"
+            assert await ended(old) == 0, "it cannot renew the Lease, and ends"
             moved = await theatre.until(lambda pod: pod_id(pod) not in (None, first) and is_true("Ready")(pod))
     assert new.returncode is None
     assert [p["podId"] for p in await theatre.alive()] == [pod_id(moved)]

@@ -52,3 +52,8 @@ class Deployment:
             except (urllib3.exceptions.HTTPError, kubernetes.client.ApiException):
                 # no token to start with while the API server is away; a kubelet tries again, too
                 await asyncio.sleep(0.2)
+
+
+async def ended(child: Child, within: float = 60) -> int:
+    """The exit code of a process that ends by itself."""
+    return await asyncio.wait_for(child.wait(), within)
