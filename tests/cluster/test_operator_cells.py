@@ -212,7 +212,6 @@ async def annotate(sweep: Sweep, name: str, value: str) -> None:
     await sweep.theatre.admin.patch("SweepCell", name, body, namespace=NAMESPACE)
 
 
-@pytest.mark.xfail(strict=True, reason="the agent is given no new orders and tokens while a deletion or a stop is held")
 async def test_a_deletion_held_for_a_bad_token_goes_on_once_the_token_is_good(sweep: Sweep) -> None:
     stage, theatre = sweep.theatre.stage, sweep.theatre
     await stage.kube.apply(token("hf-rotated", "hf_nobody_knows_this_one"), NAMESPACE)

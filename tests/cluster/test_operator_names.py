@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gpupod_rehearsal.demo.stage import API, NAMESPACE
 from worldkit.fixtures import Theatre, condition, is_true, pod_id
 
@@ -32,7 +30,6 @@ def named(conf: dict[str, Any] | None) -> list[list[str]]:
     return [line.split() for line in text.splitlines() if line.startswith("shared ")]
 
 
-@pytest.mark.xfail(strict=True, reason="who waits for a name is only known while its rows happen to be rendered")
 async def test_the_younger_takes_the_name_by_itself_when_the_older_goes(theatre: Theatre) -> None:
     await theatre.apply("one", podsConf=SHARED)
     older = await theatre.until(is_true("Registered"), "one")

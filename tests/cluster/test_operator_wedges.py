@@ -6,8 +6,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from gpupod_rehearsal.demo.stage import NAMESPACE
 from worldkit.fixtures import Theatre, condition, is_true, pod_id
 
@@ -139,9 +137,6 @@ async def test_a_look_or_two_without_a_runtime_change_nothing(theatre: Theatre) 
     await flickers(theatre, await theatre.until(lambda p: is_true("Ready")(p) and is_true("Registered")(p)), times=1)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="failed probes of an earlier loss are counted on: status.probe.failures is not set back"
-)
 async def test_looks_without_a_runtime_do_not_add_up_over_recoveries(theatre: Theatre) -> None:
     await theatre.apply()
     await flickers(theatre, await theatre.until(lambda p: is_true("Ready")(p) and is_true("Registered")(p)), times=3)

@@ -36,7 +36,7 @@ class Registrations:
         self._decided: dict[Name, Registration] = {}
 
     def changed(self, key: Key, raw: Mapping[str, Any] | None) -> frozenset[str]:
-        """Take in a new version (None: the object is gone). Returns the uids that wait for a name it has or had."""
+        """Take in a new version (None: the object is gone). Returns the uids that ask for a name it has or had."""
         touched = set()
         before = self._names.pop(key, None)
         self._parsed.pop(key, None)
@@ -49,12 +49,11 @@ class Registrations:
             touched.add(name)
             self._raws[key], self._names[key] = raw, name
             self._askers.setdefault(key[0], {}).setdefault(name, set()).add(key)
-        waiting: set[str] = set()
         for name in touched:
-            decided = self._decided.pop(name, None)
-            if decided is not None:
-                waiting.update(uid for uids in decided.waiting.values() for uid in uids)
-        return frozenset(waiting)
+            self._decided.pop(name, None)
+        # whoever else asks for the name may have got it or lost it by this; hardly anybody does
+        others = {asker for name in touched for asker in self._askers.get(name[0], {}).get(name, ())} - {key}
+        return frozenset(self._raws[asker]["metadata"]["uid"] for asker in others)
 
     def verdict(self, key: Key, status: GpuPodStatus | None = None) -> Verdict | None:
         """The verdict on one object, with its committed status or with `status` in its place.

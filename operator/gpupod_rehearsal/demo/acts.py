@@ -42,6 +42,7 @@ class Story:
     ssh_config: str = ""
     login: str | None = None
     workspace: Path | None = None
+    finished_there: set[str] = field(default_factory=set)
     pod: dict[str, Any] = field(default_factory=dict)
     cells: list[dict[str, Any]] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
@@ -79,6 +80,7 @@ async def _look(stage: Stage, story: Story, screen: Screen) -> bool:
     if story.fault is None and verified >= WEDGE_AFTER and ready and pod_id is not None:
         await _wedge(stage, story, pod_id, verified)
     if story.fault is not None:
+        _look_inside(story)
         _follow(story, status, pod_id, ready)
     await _conf(stage, story)
     if story.ready_again is not None and story.login is None:
@@ -99,6 +101,16 @@ async def _wedge(stage: Stage, story: Story, pod_id: str, verified: int) -> None
     await stage.sim("POST", f"/_sim/wedge?pod={pod_id}")
     story.first_pod, story.fault, story.verified_at_fault = pod_id, time.monotonic(), verified
     story.messages.append(f"the host of pod {pod_id} lost its public port; RunPod goes on saying RUNNING")
+
+
+def _look_inside(story: Story) -> None:
+    """Which cells are finished on the disk that is about to be lost. Nobody but the story may look there."""
+    if story.workspace is None or story.gone is not None:
+        return
+    for cell in story.cells:
+        done = story.workspace / "disk" / str(cell["spec"]["source"]["doneFile"]).removeprefix("/workspace/")
+        if done.exists():
+            story.finished_there.add(cell["metadata"]["name"])
 
 
 def _follow(story: Story, status: dict[str, Any], pod_id: str | None, ready: bool) -> None:

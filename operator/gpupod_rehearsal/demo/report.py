@@ -7,7 +7,6 @@ import itertools
 import json
 from dataclasses import dataclass, field
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -92,12 +91,7 @@ def _dead_disk(story: Story, report: Report, commits: list[dict[str, Any]]) -> N
     twice = [name for name, count in by_cell.items() if count > 1]
     if twice:
         report.problems.append(f"more than one commit for {', '.join(sorted(twice))}")
-    if story.workspace is None or not Path(story.workspace).is_dir():
-        return
-    for cell in story.cells:
-        done = story.workspace / str(cell["spec"]["source"]["doneFile"]).removeprefix("/workspace/")
-        if done.exists() and cell["metadata"]["name"] in report.rerun:
-            report.finished_not_uploaded.append(cell["metadata"]["name"])
+    report.finished_not_uploaded = sorted(story.finished_there & set(report.rerun))
 
 
 async def _money(stage: Stage, story: Story, report: Report) -> None:

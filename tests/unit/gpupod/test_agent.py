@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from gatekit.cells import agent_cell
 from gpupod_operator.api.reasons import Reason
 from podkit.driver import Driver, spec_of
 
@@ -77,3 +78,19 @@ def test_a_restarted_operator_does_not_install_anew_what_runs():
     d.restart()
     d.run(limit=timedelta(minutes=10))
     assert installs(d) == 1
+
+
+def test_what_was_repaired_reaches_the_agent_while_a_deletion_is_held():
+    d = with_cells("c1")
+    d.run(limit=timedelta(minutes=10))
+    d.declare("c1", done=True, state="Blocked")
+    d.host().cells["c1"] = agent_cell("c1", "Blocked", done_seen=True, error_message="the token is refused")
+    d.deleting = True
+    d.run(limit=timedelta(minutes=5))
+    assert not d.released
+    assert "the token is refused" in d.status.message
+    before = installs(d)
+    d.tokens["c1"] = "repaired"
+    d.run(limit=timedelta(minutes=5))
+    assert installs(d) == before + 1
+    assert d.host().acts.count("launch") == 1, "nothing is launched on a pod that is to go"

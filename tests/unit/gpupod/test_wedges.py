@@ -197,3 +197,19 @@ def test_a_missing_key_does_not_end_a_wedge_clock_that_runs():
     d.host().ssh = SshClass.NO_KEY
     d.run(limit=timedelta(minutes=2))
     assert d.status.episode == first
+
+
+def test_failed_probes_of_a_loss_that_is_over_do_not_count_towards_the_next():
+    d = ready(health={"readiness": "Mapping"})
+    for _ in range(3):
+        d.host().ssh = SshClass.TIMEOUT
+        shown = dict(d.cloud.pods)
+        d.cloud.change("pod-1", mappings=(), has_runtime=False)
+        for _ in range(d.spec.health.confirmations - 1):
+            d.cloud.now += timedelta(seconds=15)
+            d.cloud.tick()
+            d.settle()
+        d.cloud.pods.update(shown)
+        d.run(limit=timedelta(minutes=1))
+        assert not d.status.endpoint.lost
+        assert d.status.phase == "Ready"

@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.backoff import backoff_delay
-from gpupod_operator.core.gpupod.scope import Act, Ask, InstallTry, Scope, Step
+from gpupod_operator.core.gpupod.scope import Act, Ask, InstallTry, Presence, Scope, Step
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import InstallAgent, Need, Outcome
+from gpupod_operator.core.provider import ProviderState
+from gpupod_operator.core.shell import SshClass
 from gpupod_operator.core.sweepcell.cells_json import CellOrder, cells_json
 
 LONGEST_PAUSE = timedelta(minutes=5)
@@ -66,6 +68,22 @@ def place_agent(scope: Scope) -> Step | None:
         Reason.STARTING,
         f"putting the cell agent on pod {pod.id} ({len(scope.facts.cells.value)} cells)",
     )
+
+
+def keep_agent(scope: Scope) -> Step | None:
+    """While an end is held, what was repaired (a token, a destination) has to reach the agent, or it is held for ever.
+
+    Nothing is launched, and a pod that was not visited is left alone.
+    """
+    reading, pod = scope.facts.shell, scope.pod
+    seen = scope.presence is Presence.PRESENT and pod is not None and pod.state is ProviderState.RUNNING
+    if not seen or scope.spec.paused or reading is None or reading.ssh is not SshClass.OK:
+        return None
+    why_held = scope.conditions.get("ArtifactsSafe")
+    step = place_agent(scope)
+    if why_held is not None:
+        scope.conditions["ArtifactsSafe"] = why_held  # what the gate says is the better news
+    return step
 
 
 def relisted(scope: Scope) -> Step | None:

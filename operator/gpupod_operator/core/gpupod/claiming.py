@@ -25,9 +25,10 @@ def settle_unknown_create(scope: Scope) -> Step | None:
     due = since + scope.policy.create_settle
     over = scope.now >= due
     # until then the shared lists are looked through as they come; the last one must begin after the window
-    if over and not scope.facts.listed_now:
-        return Ask(frozenset({Need.LIST}))
     inventory = scope.facts.inventory
+    if over and not scope.facts.listed_now and (inventory is None or inventory.fresh):
+        # while lists fail the shared one is tried anyway, and wakes everybody once it is complete
+        return Ask(frozenset({Need.LIST}))
     if over and inventory is not None and inventory.fresh:
         retired = (*(attempt.retired_nonces or ()), *((attempt.nonce,) if attempt.nonce else ()))
         scope.put_attempt(
@@ -56,7 +57,8 @@ def adopt(scope: Scope) -> Step | None:
         )
     inventory = scope.facts.inventory
     pod = inventory.pods.get(wanted) if inventory is not None and inventory.fresh else None
-    if pod is None and not scope.facts.listed_now and not _told_not_found(scope):
+    blind = inventory is not None and not inventory.fresh
+    if pod is None and not blind and not scope.facts.listed_now and not _told_not_found(scope):
         return Ask(frozenset({Need.LIST}))
     if inventory is None or not inventory.fresh:
         return Wait(Reason.OBSERVATION_FAILED, f"waiting for a complete list before adopting pod {wanted}")

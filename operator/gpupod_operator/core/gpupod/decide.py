@@ -174,7 +174,7 @@ def _no_pod(scope: Scope) -> Step | None:
         return adopted
     moving = migration.active_step(scope) is not None
     cause = AttemptCause.MIGRATION if moving else AttemptCause.SPEC
-    why = "migration" if moving else "spec.state is Running"
+    why = f"migration ({migration.reason_of(scope)})" if moving else "spec.state is Running"
     if scope.adopt_id is not None and not scope.spec.placement.candidates:
         migration.abort(scope)
         mark_ended(scope, EndedAct.OUTSIDE, f"adopted pod {scope.adopt_id} is gone")

@@ -128,7 +128,7 @@ def delete(
 def confirm_gone(scope: Scope) -> Step | None:
     """After the DELETE: live until proven gone. A DELETE that had no effect is permitted anew by the gate."""
     if scope.presence is Presence.GONE:
-        retire(scope, "Migrated")
+        retire(scope, f"Migrated: {reason_of(scope)}")
         migration = scope.status.migration
         if migration is not None:
             scope.put(migration=migration.model_copy(update={"step": MigrationStep.CREATE}))
@@ -203,6 +203,12 @@ def _retired(attempt: Attempt) -> tuple[str, ...]:
     if attempt.nonce is None:
         return known
     return ((*known, attempt.nonce) if attempt.unknown_since is not None else (attempt.nonce, *known))[-10:]
+
+
+def reason_of(scope: Scope) -> str:
+    """Why the pod is moved, as the migration recorded it when it began."""
+    migration = scope.status.migration
+    return (migration.reason if migration is not None else None) or "asked for"
 
 
 def finish(scope: Scope) -> None:

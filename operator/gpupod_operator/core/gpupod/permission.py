@@ -19,6 +19,7 @@ from gpupod_operator.core.gate import (
     Undecided,
     judge,
 )
+from gpupod_operator.core.gpupod.agent import keep_agent
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.known import Fact, Known, Unknown
 from gpupod_operator.core.ownership import OwnedPod
@@ -46,9 +47,14 @@ def ask(scope: Scope, reason: GateReason, *, act: GateAct | None = None) -> Step
         return verdict
     if isinstance(verdict, Blocked):
         scope.condition("ArtifactsSafe", False, verdict.reason, verdict.why)
-        return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}", stalled=True)
+        return keep_agent(scope) or Wait(
+            verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}", stalled=True
+        )
     assert isinstance(verdict, Undecided)
     scope.condition("ArtifactsSafe", None, verdict.reason, verdict.why)
+    renewed = keep_agent(scope)
+    if renewed is not None:
+        return renewed
     edit = f'wait until it can be read, or give the data up with {ABANDON_DATA}: "{scope.pod_id}: <reason>"'
     return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}; {edit}")
 

@@ -147,6 +147,10 @@ def _mapped(scope: Scope, pod: ProviderPod, mapping: PortMapping) -> Step | None
 def _reached(scope: Scope, pod: ProviderPod, how: str) -> None:
     scope.condition("Reachable", True, Reason.REACHABLE, f"pod {pod.id} is reachable: {how}")
     clear_episode(scope)
+    probe = scope.status.probe
+    if probe is not None and probe.failures:
+        # those of a loss that is over do not count towards the next one
+        scope.put(probe=probe.model_copy(update={"failures": 0}))
     attempt = scope.status.attempt
     if attempt is not None and not attempt.ever_ready:
         scope.put_attempt(ever_ready=True)

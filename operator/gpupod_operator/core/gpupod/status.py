@@ -44,6 +44,8 @@ def _defaults(scope: Scope, step: Step | None) -> None:
         have.setdefault("Wedged", ("False", Reason.NO_FAULT, "no fault episode runs"))
     if not no_pod and have.get("Reachable", ("",))[0] == "False":
         _workload_out_of_contact(scope)
+    if not no_pod and not scope.spec.workload.command:
+        have.setdefault("WorkloadRunning", ("False", Reason.NO_WORKLOAD, "spec.workload.command is not set"))
     have.setdefault("SpendAllowed", ("True", Reason.SPEND_ALLOWED, "within the limits of spec.spend"))
     verdict = scope.facts.registration(scope.status) if scope.facts.registration is not None else None
     if verdict is not None:
