@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Cluster tests start one API server per process (about 320 MB).
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? n : 4)))
+# Twice the cores, because tests on a real API server mostly wait for it; each process starts one (about 320 MB).
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
 PYTEST := $(BIN)/python -m pytest
 ARGS ?=
 # The image's tests need a container engine and make a base image: not everybody's machine, so not in `make test`.

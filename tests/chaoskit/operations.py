@@ -210,7 +210,7 @@ OPERATIONS = {
         Operation("adopt", _by_hand, _adopt, _up, pods=0),
         Operation("patch", _somebodys, _adopt, _up, pods=0),
         Operation("undo-over-cap", _price_doubles, _create_with_cap, _up, pods=2),
-        Operation("expire", _running(spend={"ttl": "10m"}), _nothing, _expired),
+        Operation("expire", _running(spend={"ttl": "4m"}), _nothing, _expired),
         Operation("account-changed-and-back", _running(), _other_account, _up),
         Operation("stopped-outside", _running(workload=WORK), _stopped_outside, _outside_is_told),
         Operation("restored-before-create", _running_and_saved, _restore, _up),

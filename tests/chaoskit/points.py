@@ -19,6 +19,10 @@ class Mishap(StrEnum):
     """After a write to the API server: it took effect, and the answer never came."""
 
 
+WRITES = ("cluster.apply_status", "cluster.set_finalizer", "cluster.apply_config")
+"""What conflicts and lost answers strike."""
+
+
 class Killed(BaseException):
     """The process is gone: nothing catches this, and nothing that it holds does anything any more."""
 

@@ -17,7 +17,7 @@ from chaoskit.clock import START, LoopClock
 from chaoskit.cluster import MemoryCluster, Raw
 from chaoskit.hosts import Hosts
 from chaoskit.hub import EmptyHub
-from chaoskit.points import Mishap, Points
+from chaoskit.points import WRITES, Mishap, Points
 from chaoskit.process import OperatorProcess, owning_tasks
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.ports import ApiConflict, ApiUnavailable
@@ -102,7 +102,7 @@ class Scene:
     def strike(self, mishap: Mishap | None, name: str) -> None:
         """The cluster's part of what happens at a point: raises what the port raises."""
         when, _, what = name.partition(" ")
-        written = what in ("cluster.apply_status", "cluster.set_finalizer", "cluster.apply_config")
+        written = what in WRITES
         if mishap is Mishap.OUTAGE:
             self._away_until = self.clock.now() + OUTAGE
         if mishap is Mishap.CONFLICT and when == "before" and written:

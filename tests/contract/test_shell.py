@@ -77,7 +77,7 @@ async def test_a_wrong_key_is_auth_denied(server: PodServer) -> None:
 
 async def test_a_key_that_is_none_is_our_fault_and_is_not_shown(server: PodServer) -> None:
     reading = await server.shell().read(server.target(), "-----BEGIN secretsecret-----")
-    assert reading.ssh is SshClass.OTHER
+    assert reading.ssh is SshClass.NO_KEY
     assert "private key cannot be read" in reading.message
     assert "secretsecret" not in reading.message
 

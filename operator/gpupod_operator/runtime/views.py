@@ -34,7 +34,9 @@ def digest_of(cells: Iterable[Mapping[str, Any]], print_of: Callable[[str], str 
         seen = print_of(metadata["uid"]) if token_source(raw) == TokenFrom.SECRET else ""
         if seen is None:
             return None
-        parts.append((metadata["uid"], metadata.get("generation", 1), seen))
+        # the API server counts the wish to delete as a generation of its own; the orders are the same
+        generation = metadata.get("generation", 1) - bool(metadata.get("deletionTimestamp"))
+        parts.append((metadata["uid"], generation, seen))
     return Known(cells_digest(parts))
 
 

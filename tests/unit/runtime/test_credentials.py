@@ -158,3 +158,5 @@ def test_the_agents_input_is_known_once_every_token_was_read(credentials):
     assert before != digest_of([raw, own], {"c1": "b"}.get)
     edited = {"metadata": {"uid": "c1", "generation": 2}, "spec": {}}
     assert before != digest_of([edited, own], prints.get)
+    deleted = {"metadata": {"uid": "c1", "generation": 2, "deletionTimestamp": "2026-12-01T00:00:00Z"}, "spec": {}}
+    assert before == digest_of([deleted, own], prints.get), "to be deleted is no new order"
