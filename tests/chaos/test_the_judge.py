@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from chaoskit.points import Mishap
-from chaoskit.schedule import Schedule, play
+from chaoskit.schedule import Fault, Schedule, play
 from gpupod_operator.core.gpupod import decide
 from gpupod_operator.core.gpupod.scope import Release
 from gpupod_operator.runtime import loop
 
 
-def broken_somewhere(operation: str, *faults: str) -> str:
+def broken_somewhere(operation: str, *faults: Fault) -> str:
     points = len(play(Schedule(operation)).points)
     played = [play(Schedule(operation, {n: Mishap.KILL}, faults)) for n in range(points)]
     return "\n".join(sentence for p in played for sentence in p.broken)
@@ -42,7 +42,7 @@ def test_an_operator_that_acts_before_its_intent_is_written_is_found(monkeypatch
         return await written(world, slot, raw, before, after)
 
     monkeypatch.setattr(loop, "_commit", late)
-    assert "I1:" in broken_somewhere("create", "list-lag")
+    assert "I1:" in broken_somewhere("create", Fault("list-lag"))
 
 
 def test_an_error_in_a_pass_is_a_broken_promise(monkeypatch: pytest.MonkeyPatch):
@@ -60,4 +60,4 @@ def test_a_schedule_is_played_again_from_its_command_line():
     assert done.returncode == 0, done.stderr
     assert "20 " in done.stdout
     assert "deaths 1" in done.stdout
-    assert play(Schedule("create", {20: Mishap.KILL}, ("list-lag",))).story in done.stdout
+    assert play(Schedule("create", {20: Mishap.KILL}, (Fault("list-lag"),))).story in done.stdout

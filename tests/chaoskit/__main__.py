@@ -7,7 +7,7 @@ import sys
 
 from chaoskit.operations import OPERATIONS
 from chaoskit.points import Mishap
-from chaoskit.schedule import FAULTS, Schedule, play
+from chaoskit.schedule import Fault, Schedule, play
 
 
 def _mishap(text: str) -> tuple[int, Mishap]:
@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m chaoskit", description=__doc__)
     parser.add_argument("operation", choices=sorted(OPERATIONS))
     parser.add_argument("--at", type=_mishap, action="append", default=[], help="POINT or POINT:MISHAP (kill)")
-    parser.add_argument("--fault", choices=FAULTS, action="append", default=[])
+    parser.add_argument("--fault", type=Fault.of, action="append", default=[], help="NAME or NAME@METHOD:/path")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--points", action="store_true", help="also list all crash points")
     given = parser.parse_args()

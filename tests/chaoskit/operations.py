@@ -58,6 +58,13 @@ async def _create(scene: Scene) -> None:
     scene.cluster.apply(GPUPODS, "one", gpupod())
 
 
+async def _create_and_delete(scene: Scene) -> None:
+    """A person who changes his mind as soon as the pod is made."""
+    await _create(scene)
+    await scene.until(lambda: bool(scene.alive()))
+    await _delete(scene)
+
+
 async def _launch(scene: Scene) -> None:
     scene.cluster.apply(GPUPODS, "one", gpupod(workload=WORK))
 
@@ -204,6 +211,7 @@ OPERATIONS = {
         Operation("start", _stopped, _start, _up),
         Operation("migrate-wedged", _running(workload=WORK, health=SHORT), _wedge, _moved, pods=2),
         Operation("migrate-asked", _running(), _migrate, _moved, pods=2),
+        Operation("teardown-at-once", _nothing, _create_and_delete, _gone),
         Operation("teardown", _running(), _delete, _gone),
         Operation("teardown-stop", _running(deletionPolicy="Stop"), _delete, _released_stopped, released=True),
         Operation("teardown-orphan", _running(deletionPolicy="Orphan"), _delete, _released, released=True),

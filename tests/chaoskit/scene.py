@@ -138,13 +138,14 @@ class Scene:
         """Pods that exist at the vendor."""
         return [p for p in self.sim.cloud.pods.values() if p.alive]
 
-    async def make_by_hand(self, ports: list[str]) -> str:
+    async def make_by_hand(self, ports: list[str], env: dict[str, str] | None = None) -> str:
         """A pod of this account that no operator made."""
         body = {
             "name": "by-hand",
             "image": gpupod()["container"]["image"],
             "gpu": {"id": GPU, "count": 1},
             "ports": ports,
+            "env": env or {},
         }
         async with aiohttp.ClientSession() as session:
             headers = {"Authorization": f"Bearer {self.sim.key()}", "User-Agent": "a person"}

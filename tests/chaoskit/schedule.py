@@ -17,6 +17,7 @@ from chaoskit.judge import judged
 from chaoskit.operations import OPERATIONS
 from chaoskit.points import Mishap
 from chaoskit.scene import Scene, Unfinished
+from gpupod_rehearsal.runpod.faults import Target
 
 FAULTS = (
     "create-then-500",
@@ -38,9 +39,38 @@ FAULTS = (
     "delete-lingers",
 )
 """Those after which every operation still ends well by itself. The answer table has the others."""
+LASTING = {"list-lag": 120.0, "delete-lingers": 120.0}
 KINDS = (Mishap.KILL, Mishap.KILL, Mishap.KILL, Mishap.OUTAGE, Mishap.CONFLICT, Mishap.LOST)
 QUIET = timedelta(minutes=3)
 """After an operation is done: what comes later must not undo it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of the simulated vendor, at any request or at those of one kind (`path` may have wildcards)."""
+
+    name: str
+    method: str | None = None
+    path: str | None = None
+    seconds: float | None = None
+    """How long it goes on; None: as often as is usual for it, mostly once."""
+
+    def arm(self, scene: Scene) -> None:
+        duration = self.seconds or (LASTING.get(self.name))
+        more = {"duration": duration, "count": -1} if duration is not None else {}
+        scene.sim.faults.add(self.name, target=Target(method=self.method, path=self.path), **more)
+
+    def __str__(self) -> str:
+        where = f"@{self.method}:{self.path}" if self.path else ""
+        return self.name + where + (f"~{self.seconds:g}" if self.seconds else "")
+
+    @classmethod
+    def of(cls, text: str) -> Fault:
+        """From the form that a command line has."""
+        text, _, seconds = text.partition("~")
+        name, _, where = text.partition("@")
+        method, _, path = where.partition(":")
+        return cls(name, method or None, path or None, float(seconds) if seconds else None)
 
 
 @dataclass(frozen=True)
@@ -49,7 +79,7 @@ class Schedule:
 
     operation: str
     mishaps: Mapping[int, Mishap] = field(default_factory=dict)
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     seed: int = 0
 
     @property
@@ -73,6 +103,8 @@ class Played:
     cost: Decimal
     deaths: int
     story: str
+    hits: int
+    """How often the vendor played a fault."""
 
     def __str__(self) -> str:
         return "\n".join([*self.broken, self.schedule.command, self.story])
@@ -98,7 +130,7 @@ def drawn(seed: int, points: dict[str, int], faults: bool = True) -> Schedule:
     where = [dice.randrange(most if n == 0 else 2 * most) for n in range(count)]
     mishaps = {point: dice.choice(KINDS) for point in where}
     chosen = dice.sample(FAULTS, dice.choice((1, 1, 2))) if faults else []
-    return Schedule(operation, mishaps, tuple(chosen), seed)
+    return Schedule(operation, mishaps, tuple(map(Fault, chosen)), seed)
 
 
 async def _play(schedule: Schedule, folder: Path) -> Played:
@@ -112,7 +144,7 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
             await operation.prepare(scene)
             scene.points.arm(schedule.mishaps)
             for fault in schedule.faults:
-                scene.sim.faults.add(fault, **({"duration": 120} if fault in ("list-lag", "delete-lingers") else {}))
+                fault.arm(scene)
             await operation.act(scene)
             await scene.until(lambda: operation.done(scene), operation.within)
             scene.points.armed = False
@@ -124,8 +156,9 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
             log.removeHandler(heard)
         await scene.sim.catch_up()
         broken += [*judged(scene, operation, faulty=bool(schedule.faults)), *heard.said]
+        hits = sum(rule.hits for rule in scene.sim.faults.rules)
         cost = scene.sim.cloud.ledger.spent(scene.sim.cloud.now)
-        return Played(schedule, tuple(broken), tuple(scene.points.names), cost, scene.deaths, scene.story())
+        return Played(schedule, tuple(broken), tuple(scene.points.names), cost, scene.deaths, scene.story(), hits)
 
 
 class _Errors(logging.Handler):
