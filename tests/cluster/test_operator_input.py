@@ -1,6 +1,7 @@
 """Bad input ends in a condition that says what to do: no create call, no crash, no storm."""
 
 import asyncio
+import json
 
 import pytest
 
@@ -86,3 +87,23 @@ async def test_a_foreign_pod_is_neither_adopted_nor_touched(theatre: Theatre) ->
     await theatre.admin.wait_gone("GpuPod", "one", namespace=NAMESPACE, timeout=60)
     assert [p["podId"] for p in await theatre.alive()] != [pod_id(pod)]
     assert len(await theatre.alive()) == 1
+
+
+async def test_a_key_of_another_team_sees_nothing_and_ends_nothing(theatre: Theatre) -> None:
+    """S20: to it every pod is a 404 and the account is empty."""
+    await theatre.apply()
+    first = pod_id(await theatre.until(is_true("Ready")))
+    stage = theatre.stage
+    keys = json.loads((stage.workdir / "runpod" / "runpod-keys.json").read_text(encoding="utf-8"))
+    key_file = stage.workdir / "runpod-key"
+    key_file.write_text(keys["other"], encoding="utf-8")
+    held = await theatre.until(lambda p: condition(p, "ProviderObserved").get("reason") == "AccountMismatch")
+    assert "Put back a key of the recorded account" in condition(held, "Stalled")["message"]
+    await stage.kube.delete(API, "GpuPod", "one", NAMESPACE)
+    await theatre.until(lambda p: bool((p or {})["metadata"].get("deletionTimestamp")))
+    await theatre.lists(6)
+    assert [p["podId"] for p in await theatre.alive()] == [first]
+    assert await theatre.creates() == 1
+    key_file.write_text(stage.runpod_key, encoding="utf-8")
+    await theatre.admin.wait_gone("GpuPod", "one", namespace=NAMESPACE, timeout=90)
+    await theatre.seen(lambda pods: pods == [])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gpupod_operator.core.policy import Policy
@@ -23,7 +24,9 @@ class Settings(BaseSettings):
     hub_endpoint: str = HUB
     runpod_key_file: Path | None = Path("/etc/gpupod/runpod/api-key")
     namespace: str = "gpupod-system"
-    watch_namespaces: tuple[str, ...] = ()
+    watch_namespaces: tuple[
+        Annotated[str, StringConstraints(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")], ...
+    ] = ()
     instance_id: str | None = None
     observe_every: float = Field(default=15.0, gt=0)
     visit_every: float = Field(default=30.0, gt=0)

@@ -26,6 +26,7 @@ def run(*arguments: str, env: dict[str, str] | None = None) -> subprocess.Comple
         (("run", "--bad"), "No such option: --bad"),
         (("run", "--observe-every", "2 days"), "not a duration like 15s"),
         (("run", "--log-format", "xml"), "--log-format"),
+        (("run", "--watch-namespace", "team-*"), "--watch-namespace"),
         (("nonsense",), "No such command 'nonsense'"),
         (("run",), "set KUBECONFIG or run inside the cluster"),
     ],
