@@ -34,8 +34,9 @@ demo: $(STAMP)  ## the whole path once, on real parts, for $0
 controlplane: $(STAMP)  # built once (about 5 minutes on two cores), before pytest takes the screen
 	@$(BIN)/python -m gpupod_rehearsal.controlplane etcd kube-apiserver kube-controller-manager kubectl >/dev/null
 
+# In the order of the folders, so that the long ones come first and the last minute is full of short ones.
 test: controlplane  ## the whole suite, unit to cluster
-	$(PYTEST) -n $(WORKERS) --dist loadfile -m "$(SELECT)" $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "$(SELECT)" $(ARGS)
 
 unit: $(STAMP)  ## the tests that need no API server
 	$(PYTEST) -m "not cluster and not chaos and not bench and not image" $(ARGS)
