@@ -23,10 +23,15 @@ def status(*conditions):
         (("Registered", "False", "NoPod"), ("Registered", "False", "NoEndpoint")),
         (("Provisioned", "True", "Provisioning"), ("Provisioned", "True", "Provisioned")),
         (("Reachable", "True", "Reachable"), ("Reachable", "True", "Reachable")),
+        (("WorkloadRunning", "False", "NoPod"), ("WorkloadRunning", "False", "NoWorkload")),
     ],
 )
 def test_what_stays_as_it_is_is_not_told(before, after):
     assert transitions(status(before), status(after)) == ()
+
+
+def test_what_a_person_wrote_is_not_told_to_him():
+    assert transitions(status(), status(("ArtifactsSafe", "True", "Disposable"))) == ()
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,8 @@ def _worth_telling(kind: str, old: Condition | None, new: Condition) -> bool:
 
     Each event is a write to the API server, and a thousand pods that start have a thousand of each.
     """
+    if new.reason in (Reason.DISPOSABLE, Reason.NO_WORKLOAD):
+        return False  # as the person wrote it
     if old is None:
         return new.status == "True" or kind == "Provisioned"
     if kind in ("Wedged", "Stalled"):
