@@ -12,6 +12,7 @@ from clusterkit.admin import Admin
 from clusterkit.fixtures import admin_of
 from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage, StageOptions
 from worldkit.invariants import broken
+from worldkit.recorder import Recorder, against_will
 
 GPU = "NVIDIA H100 80GB HBM3"
 
@@ -22,6 +23,7 @@ class Theatre:
     def __init__(self, stage: Stage, admin: Admin) -> None:
         self.stage = stage
         self.admin = admin
+        self.recorder = Recorder(stage)
         self.released: set[str] = set()
         """Pods that an object gave up by its deletion policy: neither leaks nor ours any more."""
         self.adopted: set[str] = set()
@@ -86,7 +88,14 @@ class Theatre:
         requests = (await self.stage.sim("GET", "/_sim/requests"))["requests"]
         objects = await self.stage.kube.items(API, "GpuPod", NAMESPACE)
         secrets = (self.stage.hub_token, self.stage.runpod_key)
-        assert broken(ledger, requests, objects, self.logs(), secrets) == []
+        shown = [
+            *await self.stage.kube.items("v1", "ConfigMap", NAMESPACE),
+            *await self.stage.kube.items("v1", "Event", NAMESPACE),
+            *await self.stage.kube.items("events.k8s.io/v1", "Event", NAMESPACE),
+            *await self.stage.kube.items(API, "SweepCell", NAMESPACE),
+        ]
+        assert broken(ledger, requests, objects, self.logs(), secrets, shown) == []
+        assert against_will(ledger, requests, self.recorder.sightings) == []
 
 
 @pytest.fixture
@@ -97,10 +106,15 @@ async def theatre() -> AsyncIterator[Theatre]:
     )
     async with Stage(options) as stage, admin_of(stage.plane) as admin:
         world = Theatre(stage, admin)
+        following = asyncio.create_task(world.recorder.follow())
         try:
             yield world
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+            assert world.recorder.sightings
             await world.check()
         except BaseException:
+            following.cancel()
             print(world.logs()[-6000:])
             raise
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Any
@@ -9,12 +10,21 @@ from typing import Any
 Rows = Iterable[Mapping[str, Any]]
 
 
-def broken(ledger: Rows, requests: Rows, objects: Rows, logs: str, secrets: Iterable[str]) -> list[str]:
+def broken(
+    ledger: Rows, requests: Rows, objects: Rows, logs: str, secrets: Iterable[str], shown: Rows = ()
+) -> list[str]:
     """Every broken invariant in a sentence; none: they held.
 
-    `ledger` is `/_sim/ledger`'s pods, `requests` `/_sim/requests`, `objects` the GpuPods that exist.
+    `ledger` is `/_sim/ledger`'s pods, `requests` `/_sim/requests`, `objects` the GpuPods that exist, `shown` whatever
+    else the cluster shows to people: events, maps.
     """
-    found = [*_two_at_once(ledger), *_outlived(ledger, objects), *_foreign(ledger, requests), *_told(logs, secrets)]
+    found = [
+        *_two_at_once(ledger),
+        *_outlived(ledger, objects),
+        *_foreign(ledger, requests),
+        *_without_receipt(ledger, requests, objects),
+        *_told(logs, secrets, (*objects, *shown)),
+    ]
     if "a pass failed" in logs:
         found.append("a pass failed: " + logs[logs.index("a pass failed") :][:400])
     return found
@@ -49,8 +59,25 @@ def _foreign(ledger: Rows, requests: Rows) -> Iterable[str]:
             yield f"I3: {request['method']} {request['path']} on a foreign pod"
 
 
-def _told(logs: str, secrets: Iterable[str]) -> Iterable[str]:
-    """I8: no secret in any log."""
+def _without_receipt(ledger: Rows, requests: Rows, objects: Rows) -> Iterable[str]:
+    """I4, I10: an object knows each pod that was deleted for it, from the receipt that permitted it, but for ghosts."""
+    deleted = {r["path"].rpartition("/")[2] for r in requests if r["method"] == "DELETE" and r["status"] == 204}
+    by_uid = {o["metadata"]["uid"]: o.get("status") or {} for o in objects}
+    for row in ledger:
+        status = by_uid.get((row["owner"] or "").rpartition("/")[2])
+        if row["podId"] not in deleted or status is None:
+            continue
+        attempt, receipt = status.get("attempt") or {}, status.get("receipt") or {}
+        known = {receipt.get("podId"), *(h.get("podId") for h in status.get("history") or [])}
+        nonces = {*(attempt.get("retiredNonces") or []), attempt.get("nonce")}
+        ghost = row["name"].rpartition("-")[2] in nonces and row["podId"] != attempt.get("podId")
+        if row["podId"] not in known and not ghost:
+            yield f"I4: {row['podId']} of {row['owner']} was deleted without a receipt"
+
+
+def _told(logs: str, secrets: Iterable[str], shown: Rows) -> Iterable[str]:
+    """I8: no secret in any log, event, status or map."""
+    texts = [logs, *(json.dumps(item, default=str) for item in shown)]
     for secret in secrets:
-        if secret in logs:
-            yield "I8: a secret stands in a log"
+        if any(secret in text for text in texts):
+            yield "I8: a secret is shown"
