@@ -192,6 +192,10 @@ class FaultBook:
         """Disarm everything."""
         self._rules.clear()
 
+    def knows(self, name: str) -> bool:
+        """Whether any rule of this name is armed, working or not."""
+        return any(rule.kind.name == name for rule in self._rules.values())
+
     def fire(self, name: str, subject: Subject) -> Rule | None:
         """The first working rule of this name that fits; it counts one hit."""
         now = self._clock()

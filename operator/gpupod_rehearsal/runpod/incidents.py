@@ -76,6 +76,8 @@ def _strike(cloud: Cloud, rule: Rule, pod: SimPod) -> None:
 
 
 def _kill_hosts(cloud: Cloud) -> None:
+    if not cloud.faults.knows("host-death") and all(host.alive for host in cloud.hosts.values()):
+        return
     for host in cloud.hosts.values():
         subject = Subject(host=host.id, data_center=host.data_center, gpu=host.gpu_type)
         rule = cloud.faults.grip("host-death", subject, host.id)
