@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from pathlib import Path
 
-import looptime
 import pytest
 
 from chaoskit.scene import Scene, gpupod
+from chaoskit.staging import staged
 from gpupod_operator.api.names import GPUPODS
 from gpupod_rehearsal.runpod.faults import Target
 from gpupod_rehearsal.runpod.pod import SimPod
@@ -18,19 +15,6 @@ from gpupod_rehearsal.runpod.pod import SimPod
 HIDDEN = 300
 """Seconds for which lists lack the pod: five times as long as an ambiguous create is waited for."""
 TWO_LISTS = timedelta(seconds=40)
-
-
-def staged(play: Callable[[Scene], Awaitable[None]]) -> None:
-    async def whole(folder: Path) -> None:
-        async with Scene(folder) as scene:
-            await play(scene)
-
-    loop = looptime.new_event_loop(start=0)
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            loop.run_until_complete(whole(Path(folder)))
-        finally:
-            loop.close()
 
 
 async def a_create_that_nobody_sees(scene: Scene) -> SimPod:

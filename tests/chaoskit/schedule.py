@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import looptime
 
@@ -39,7 +40,16 @@ FAULTS = (
     "delete-lingers",
 )
 """Those after which every operation still ends well by itself. The answer table has the others."""
-LASTING = {"list-lag": 120.0, "delete-lingers": 120.0}
+LASTING = {
+    "list-lag": 120.0,
+    "delete-lingers": 120.0,
+    "unknown-status": 90.0,
+    "missing-fields": 90.0,
+    "unknown-fields": 90.0,
+    "no-capacity": 90.0,
+}
+WINDOWS = {"second": 1, "minute": 30, "hour": 1200}
+"""Seconds until a window of the vendor's quota opens again."""
 KINDS = (Mishap.KILL, Mishap.KILL, Mishap.KILL, Mishap.OUTAGE, Mishap.CONFLICT, Mishap.LOST)
 QUIET = timedelta(minutes=3)
 """After an operation is done: what comes later must not undo it."""
@@ -47,7 +57,10 @@ QUIET = timedelta(minutes=3)
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of the simulated vendor, at any request or at those of one kind (`path` may have wildcards)."""
+    """A fault of the simulated vendor, at any request or at those of one kind (`path` may have wildcards).
+
+    A name with `=` says more: `http-500=409` is answered 409, `rate-limited=hour` closes the window of an hour.
+    """
 
     name: str
     method: str | None = None
@@ -57,8 +70,11 @@ class Fault:
 
     def arm(self, scene: Scene) -> None:
         duration = self.seconds or (LASTING.get(self.name))
-        more = {"duration": duration, "count": -1} if duration is not None else {}
-        scene.sim.faults.add(self.name, target=Target(method=self.method, path=self.path), **more)
+        more: dict[str, Any] = {"duration": duration, "count": -1} if duration is not None else {}
+        name, _, detail = self.name.partition("=")
+        if detail:
+            more |= {"window": detail, "seconds": WINDOWS[detail]} if detail in WINDOWS else {"status": int(detail)}
+        scene.sim.faults.add(name, target=Target(method=self.method, path=self.path), **more)
 
     def __str__(self) -> str:
         where = f"@{self.method}:{self.path}" if self.path else ""

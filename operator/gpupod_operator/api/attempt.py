@@ -39,6 +39,16 @@ class Refusal(ApiModel):
     detail: Text | None = None
 
 
+class RefusedAct(ApiModel):
+    """RunPod did not do what was ordered, and said so. `failure` is the provider port's class of it."""
+
+    act: AttemptIntent | None = None
+    failure: str | None = None
+    detail: Text | None = None
+    since: Time | None = None
+    """The first of the same refusals in a row."""
+
+
 class Attempt(ApiModel):
     """One attempt is one pod id. Written before the create call, so that a crash between the two loses nothing."""
 
@@ -86,6 +96,8 @@ class Attempt(ApiModel):
     """When a create was answered ambiguously."""
     accrued_before: Money | None = None
     """USD that earlier attempts had cost when the newest of them was proven gone."""
+    refused: RefusedAct | None = None
+    """The last order was refused; gone with the next one that is taken."""
     waiting_since: Time | None = None
     """First create of the present wait for capacity."""
     backoff: Backoff | None = None

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gpupod_operator.api.attempt import Attempt, AttemptCandidate, Backoff, Refusal
+from gpupod_operator.api.attempt import Attempt, AttemptCandidate, Backoff, Refusal, RefusedAct
 from gpupod_operator.api.base import ApiModel, Text, at_most, newest
 from gpupod_operator.api.conditions import Condition
 from gpupod_operator.api.money import Money
@@ -236,6 +236,7 @@ __all__ = [
     "ProbeStatus",
     "Receipt",
     "Refusal",
+    "RefusedAct",
     "WorkloadState",
     "WorkloadStatus",
 ]

@@ -24,6 +24,7 @@ from gpupod_operator.core.gpupod.drift import check_drift
 from gpupod_operator.core.gpupod.identity import reconcile_identity
 from gpupod_operator.core.gpupod.observing import observe
 from gpupod_operator.core.gpupod.reachability import check_reachable
+from gpupod_operator.core.gpupod.refusals import refused_so_far
 from gpupod_operator.core.gpupod.rounds import UNDONE, remember_undone
 from gpupod_operator.core.gpupod.running import keep_running, undo
 from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Release, Scope, Step, Wait
@@ -45,7 +46,7 @@ def decide(scope: Scope) -> Plan:
         scope.put(cells=scope.facts.cells_summary)
     _sight_approval(scope)
     stopping.forget_resume(scope)
-    step = _chain(scope)
+    step = refused_so_far(scope, _chain(scope))
     if isinstance(step, Ask):
         return Plan(status=scope.before, needs=step.needs)
     checkpoint(scope)

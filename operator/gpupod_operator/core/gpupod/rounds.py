@@ -9,6 +9,7 @@ from gpupod_operator.api.gpupod_status import Attempt, Backoff, Refusal
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.times import parse_time
 from gpupod_operator.core.gpupod.backoff import backoff_delay, jittered
+from gpupod_operator.core.gpupod.refusals import FOR_A_PERSON, REMEDIES, reason_of
 from gpupod_operator.core.gpupod.scope import Scope, Step, Wait
 
 UNDONE = "Undone"
@@ -73,14 +74,22 @@ def waiting(scope: Scope, until: datetime) -> Step:
     attempt = scope.status.attempt
     refusals = attempt.refusals if attempt is not None and attempt.refusals else ()
     asked = ", ".join(f"{r.gpu_type}: {r.detail}" for r in refusals) or "the last create was refused"
+    standing = next((reason_of(r.failure) for r in refusals if reason_of(r.failure) is not Reason.ACT_FAILED), None)
     if any(r.failure == "InsufficientBalance" for r in refusals):
         reason, remedy = Reason.INSUFFICIENT_BALANCE, "top up the account"
+    elif standing is not None:
+        reason, remedy = standing, REMEDIES[standing]
     elif refusals and all(r.failure == UNDONE for r in refusals):
         reason, remedy = Reason.PRICE_OVER_CAP, "raise the cap, or name other candidates"
     else:
         reason, remedy = Reason.NO_CAPACITY, "a freed GPU, or more candidates, unblocks it"
     scope.wake_at(until)
-    return Wait(reason, f"waiting to create again ({asked[:300]}); {remedy}; nothing bills meanwhile", until=until)
+    return Wait(
+        reason,
+        f"waiting to create again ({asked[:300]}); {remedy}; nothing bills meanwhile",
+        until=until,
+        stalled=standing in FOR_A_PERSON,
+    )
 
 
 def remember_undone(scope: Scope, undone: Attempt) -> None:

@@ -7,10 +7,12 @@ from datetime import datetime
 
 from gpupod_operator.api.gpupod_status import (
     AccountStatus,
+    Attempt,
     AttemptIntent,
     Backoff,
     GpuPodStatus,
     Refusal,
+    RefusedAct,
     WorkloadState,
 )
 from gpupod_operator.core.gpupod.backoff import backoff_delay
@@ -29,6 +31,9 @@ from gpupod_operator.core.plan import (
 )
 from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import AccountIdentity, Answer, Failure
+
+OUR_STANDING = (Failure.UNAVAILABLE, Failure.API_GONE, Failure.UNAUTHORIZED, Failure.FORBIDDEN)
+"""Refusals of us and not of what was asked: nothing was made, and asking again at once brings the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +61,14 @@ def settle_call(
         return Settled(status, None, _words("delete of a ghost", answer))
     if isinstance(action, DeletePod):
         # whatever DELETE answered, gone is proven by observation only; the intent stands
-        return Settled(status, _pause(answer, 1.0), _words("delete", answer))
+        return Settled(noted(status, AttemptIntent.DELETE, answer, now), _pause(answer, 1.0), _words("delete", answer))
     if isinstance(action, StopPod):
-        return Settled(status, _pause(answer, 1.0), _words("stop", answer))
+        return Settled(noted(status, AttemptIntent.STOP, answer, now), _pause(answer, 1.0), _words("stop", answer))
     if isinstance(action, StartPod):
         return _started(status, answer, now, policy)
     assert isinstance(action, PatchPod)
     # the intent stands until RunPod shows the change; a PATCH that had no effect is permitted anew later
-    return Settled(status, _pause(answer, 1.0), _words("patch", answer))
+    return Settled(noted(status, AttemptIntent.PATCH, answer, now), _pause(answer, 1.0), _words("patch", answer))
 
 
 def _created(
@@ -80,6 +85,7 @@ def _created(
                 "created_at": now,
                 "backoff": None,
                 "refusals": None,
+                "refused": None,
                 "waiting_since": None,
             }
         )
@@ -92,7 +98,7 @@ def _created(
     if answer.failure is Failure.AMBIGUOUS or answer.failure is None:
         attempt = attempt.model_copy(update={"unknown_since": now})
         return Settled(status.model_copy(update={"attempt": attempt}), None, _words("create", answer))
-    if answer.failure in (Failure.THROTTLED, Failure.UNAVAILABLE, Failure.API_GONE, Failure.UNAUTHORIZED):
+    if answer.failure is Failure.THROTTLED:
         # refused before processing: nothing was made, the same nonce may be used again
         attempt = attempt.model_copy(update={"intent": AttemptIntent.NONE, "intent_time": None})
         pause = max(answer.retry_after or 0.0, policy.observe_every.total_seconds())
@@ -102,17 +108,16 @@ def _created(
         index=candidate.index if candidate is not None and candidate.index is not None else 0,
         gpu_type=candidate.gpu_type if candidate is not None else None,
         failure=str(answer.failure),
-        detail="; ".join((answer.detail, *answer.errors))[:512],
+        detail=_said(answer),
     )
     update: dict[str, object] = {
         "intent": AttemptIntent.NONE,
         # the time of the last try stays: `reconcile-at` is compared with it
         "refusals": (*(attempt.refusals or ()), refusal)[-16:],
     }
-    if answer.failure is Failure.INSUFFICIENT_BALANCE:
-        failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
-        delay = backoff_delay(failures, policy.backoff_first, policy.backoff_max)
-        update["backoff"] = Backoff(failures=failures + 1, until=now + delay)
+    if answer.failure is Failure.INSUFFICIENT_BALANCE or answer.failure in OUR_STANDING:
+        # no other candidate would fare better
+        update["backoff"] = _longer(attempt, now, policy)
     return Settled(
         status.model_copy(update={"attempt": attempt.model_copy(update=update)}), None, _words("create", answer)
     )
@@ -121,18 +126,38 @@ def _created(
 def _started(status: GpuPodStatus, answer: Answer, now: datetime, policy: Policy) -> Settled:
     attempt = status.attempt
     assert attempt is not None
-    if answer.failure in (Failure.HOST_FULL, Failure.NO_CAPACITY):
-        failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
-        delay = backoff_delay(failures, policy.backoff_first, policy.backoff_max)
-        attempt = attempt.model_copy(
-            update={
-                "intent": AttemptIntent.NONE,
-                "intent_time": None,
-                "backoff": Backoff(failures=failures + 1, until=now + delay),
-            }
+    status = noted(status, AttemptIntent.START, answer, now)
+    if answer.failure in (Failure.HOST_FULL, Failure.NO_CAPACITY, *OUR_STANDING):
+        assert status.attempt is not None
+        attempt = status.attempt.model_copy(
+            update={"intent": AttemptIntent.NONE, "intent_time": None, "backoff": _longer(attempt, now, policy)}
         )
         return Settled(status.model_copy(update={"attempt": attempt}), None, _words("start", answer))
     return Settled(status, _pause(answer, 1.0), _words("start", answer))
+
+
+def noted(status: GpuPodStatus, act: AttemptIntent, answer: Answer, now: datetime) -> GpuPodStatus:
+    """A refusal is on record until the next order is taken; the same one again changes nothing."""
+    attempt = status.attempt
+    assert attempt is not None
+    before = attempt.refused
+    refused = None
+    if answer.failure not in (None, Failure.AMBIGUOUS, Failure.THROTTLED):
+        refused = RefusedAct(act=act, failure=str(answer.failure), detail=_said(answer), since=now)
+        if before is not None and before.model_copy(update={"since": now}) == refused:
+            refused = before
+    if refused == before:
+        return status
+    return status.model_copy(update={"attempt": attempt.model_copy(update={"refused": refused})})
+
+
+def _longer(attempt: Attempt, now: datetime, policy: Policy) -> Backoff:
+    failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
+    return Backoff(failures=failures + 1, until=now + backoff_delay(failures, policy.backoff_first, policy.backoff_max))
+
+
+def _said(answer: Answer) -> str:
+    return "; ".join((answer.detail, *answer.errors))[:512]
 
 
 def settle_visit(status: GpuPodStatus, action: Action, outcome: Outcome, now: datetime) -> Settled:

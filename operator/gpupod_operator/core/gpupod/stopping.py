@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from gpupod_operator.api.annotations import RESUME
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent, Ended, Receipt
@@ -11,9 +11,9 @@ from gpupod_operator.api.policies import DeletionPolicy, PodState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateAct, GateReason
 from gpupod_operator.core.gpupod import migration, permission
-from gpupod_operator.core.gpupod.backoff import backoff_delay, jittered
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.episodes import clear_episode, note_fault
+from gpupod_operator.core.gpupod.refusals import FOR_A_PERSON, REMEDIES, reason_of, words
 from gpupod_operator.core.gpupod.scope import Act, Presence, Scope, Step, Wait
 from gpupod_operator.core.gpupod.spend import stopped_rate
 from gpupod_operator.core.ownership import OwnedPod
@@ -213,12 +213,7 @@ def start(scope: Scope) -> Step:
     backoff = attempt.backoff
     if backoff is not None and backoff.until is not None and scope.now < backoff.until:
         scope.wake_at(backoff.until)
-        return Wait(
-            Reason.START_REFUSED,
-            f"the host of pod {scope.pod_id} has no free GPU: it stays stopped and is asked again at "
-            f"{backoff.until:%H:%M:%S}Z. Set gpupod.dev/migrate: {scope.pod_id} to move it instead",
-            until=backoff.until,
-        )
+        return _start_waits(scope, attempt, backoff.until)
     handle = permission.owned(scope, pod)
     if not isinstance(handle, OwnedPod):
         return handle
@@ -235,10 +230,20 @@ def start(scope: Scope) -> Step:
     return Act(StartPod(handle, "spec.state is Running"), Reason.STARTING, f"starting pod {handle.id}")
 
 
-def start_refused(scope: Scope, attempt: Attempt) -> Attempt:
-    """The host is full: wait longer each time."""
-    failures = (attempt.backoff.failures if attempt.backoff is not None else 0) or 0
-    delay = jittered(backoff_delay(failures, scope.policy.backoff_first, scope.policy.backoff_max), scope)
-    from_now = scope.now + delay
-    backoff = {"failures": failures + 1, "until": from_now}
-    return attempt.model_copy(update={"backoff": backoff})
+def _start_waits(scope: Scope, attempt: Attempt, until: datetime) -> Wait:
+    refused = attempt.refused
+    reason = reason_of(refused.failure) if refused is not None else Reason.ACT_FAILED
+    if refused is not None and reason is not Reason.ACT_FAILED:
+        return Wait(
+            reason,
+            f"RunPod refuses to start pod {scope.pod_id}: {words(refused)}. It is asked again at {until:%H:%M:%S}Z; "
+            f"{REMEDIES[reason]}",
+            until=until,
+            stalled=reason in FOR_A_PERSON,
+        )
+    return Wait(
+        Reason.START_REFUSED,
+        f"the host of pod {scope.pod_id} has no free GPU: it stays stopped and is asked again at {until:%H:%M:%S}Z. "
+        f"Set gpupod.dev/migrate: {scope.pod_id} to move it instead",
+        until=until,
+    )
