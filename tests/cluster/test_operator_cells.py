@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from clusterkit.fixtures import admin_of
-from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage, StageOptions
-from gpupod_rehearsal.hosts import NamespacesUnavailable
-from worldkit.fixtures import Theatre, condition, is_true, pod_id
+from gpupod_rehearsal.controlplane import ControlPlane
+from gpupod_rehearsal.demo.stage import API, NAMESPACE
+from worldkit.fixtures import Theatre, condition, is_true, performing, pod_id
 from worldkit.sweep import cell, cell_until, disk, finish, gpupod, repository
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -69,28 +68,18 @@ class Sweep:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def sweep() -> AsyncIterator[Sweep]:
-    options = StageOptions(observe_every="0.5s", say=lambda _: None, operator_args=("--create-settle", "3s"))
-    stage = Stage(options)
-    try:
-        await stage.__aenter__()
-    except NamespacesUnavailable as error:
-        pytest.skip(str(error))
-    async with stage, admin_of(stage.plane) as admin:
-        made = Sweep(Theatre(stage, admin))
-        try:
-            await repository(stage, THEIRS)
-            await repository(stage, HIDDEN, private=True)
-            for manifest in CELLS:
-                await stage.kube.apply(manifest, NAMESPACE)
-            made.podless = await made.until_said("good", "PodNotFound")
-            await stage.kube.apply(gpupod(SCRIPT), NAMESPACE)
-            made.pod = pod_id(await made.theatre.until(is_true("Ready"), "sweep")) or ""
-            yield made
-            await made.theatre.check()
-        except BaseException:
-            print(made.theatre.logs()[-6000:])
-            raise
+async def sweep(control_plane: ControlPlane) -> AsyncIterator[Sweep]:
+    async with performing(control_plane) as theatre:
+        stage = theatre.stage
+        made = Sweep(theatre)
+        await repository(stage, THEIRS)
+        await repository(stage, HIDDEN, private=True)
+        for manifest in CELLS:
+            await stage.kube.apply(manifest, NAMESPACE)
+        made.podless = await made.until_said("good", "PodNotFound")
+        await stage.kube.apply(gpupod(SCRIPT), NAMESPACE)
+        made.pod = pod_id(await theatre.until(is_true("Ready"), "sweep")) or ""
+        yield made
 
 
 async def test_a_cell_without_its_pod_says_so_and_goes_on_once_the_pod_is_there(sweep: Sweep) -> None:

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from clusterkit.fixtures import admin_of
-from gpupod_rehearsal.demo.stage import API, NAMESPACE, SYSTEM, Stage, StageOptions
-from gpupod_rehearsal.hosts import NamespacesUnavailable
-from worldkit.fixtures import Theatre, condition, is_true, pod_id
+from gpupod_rehearsal.controlplane import ControlPlane
+from gpupod_rehearsal.demo.stage import API, NAMESPACE, SYSTEM, Stage
+from worldkit.fixtures import Theatre, condition, is_true, performing, pod_id
 from worldkit.sweep import cell, cell_until, finish, gpupod, repository
 
 PRIVATE = "example-org/private-results"
@@ -112,22 +111,10 @@ async def test_an_operator_that_starts_into_a_terminating_namespace_ends_its_pod
 
 
 @pytest.fixture
-async def real() -> AsyncIterator[Theatre]:
+async def real(control_plane: ControlPlane) -> AsyncIterator[Theatre]:
     """A world whose pods have files, processes and SSH."""
-    options = StageOptions(observe_every="0.5s", say=lambda _: None, operator_args=("--create-settle", "3s"))
-    stage = Stage(options)
-    try:
-        await stage.__aenter__()
-    except NamespacesUnavailable as error:
-        pytest.skip(str(error))
-    async with stage, admin_of(stage.plane) as admin:
-        theatre = Theatre(stage, admin)
-        try:
-            yield theatre
-            await theatre.check()
-        except BaseException:
-            print(theatre.logs()[-6000:])
-            raise
+    async with performing(control_plane) as theatre:
+        yield theatre
 
 
 async def hub_fault(stage: Stage, **fault: Any) -> None:

@@ -7,14 +7,23 @@ import base64
 import json
 import ssl
 import urllib.request
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 
+from gpupod_rehearsal.controlplane import ControlPlane
 from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage
 from worldkit.deployment import ended
 from worldkit.fixtures import Theatre, is_true, phase, pod_id
 from worldkit.wire import Wire
+
+
+@pytest.fixture
+def control_plane(tmp_path: Path) -> Iterator[ControlPlane]:
+    """One of the test's own: it is started with other arguments than everybody's."""
+    with ControlPlane.start(tmp_path / "control-plane", progress=lambda _: None) as plane:
+        yield plane
 
 
 @pytest.fixture
@@ -37,7 +46,7 @@ async def wire(theatre: Theatre) -> AsyncIterator[Wire]:
 
 def compact(stage: Stage) -> None:
     """etcd forgets everything but the present, as a real API server tells it to every five minutes."""
-    pki = stage.workdir / "control-plane" / "pki"
+    pki = stage.plane.access.ca.parent
     context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
     context.load_cert_chain(pki / "tls.crt", pki / "tls.key")
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))

@@ -23,7 +23,8 @@ def sdk_python() -> Path:
 
 @pytest.fixture
 def sdk(sdk_python: Path, theatre: Theatre, tmp_path: Path) -> VendorSdk:
-    """The SDK with the operator's key."""
+    """The SDK with the operator's key, which it wants in its environment."""
+    theatre.recorder.persons = (str(sdk_python.parents[1]),)
     return VendorSdk(sdk_python, tmp_path, url=theatre.stage.runpod_url, key=theatre.stage.runpod_key)
 
 

@@ -124,6 +124,17 @@ class Admin:
             if refusal.status != 404:
                 raise
 
+    async def delete_all(self, kind: str, namespace: str) -> None:
+        """Every object of the kind in the namespace, in one request; finalizers hold theirs."""
+        await self._request("DELETE", (await self._discovery.find(kind)).path(namespace))
+
+    async def finalize(self, namespace: str) -> None:
+        """Take the API server's own finalizer off a namespace, which a merge patch cannot."""
+        found = await self.find("Namespace", namespace)
+        if found is not None:
+            path = (await self._discovery.find("Namespace")).path(None, namespace, "finalize")
+            await self._request("PUT", path, body={**found, "spec": {"finalizers": []}})
+
     async def watch_until(
         self, kind: str, name: str, predicate: Predicate, *, namespace: str | None = None, timeout: float = 30
     ) -> Manifest | None:

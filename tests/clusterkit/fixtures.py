@@ -66,7 +66,7 @@ async def namespace(admin: Admin, request: pytest.FixtureRequest) -> AsyncIterat
     await admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     for kind in _OURS:
-        await _wipe(admin, kind, name)
+        await wipe(admin, kind, name)
     await admin.delete("Namespace", name)
 
 
@@ -152,7 +152,8 @@ async def _served(admin: Admin, kind: str) -> bool:
     return True
 
 
-async def _wipe(admin: Admin, kind: str, namespace: str) -> None:
+async def wipe(admin: Admin, kind: str, namespace: str) -> None:
+    """Delete all objects of one of our kinds in a namespace, past their finalizers."""
     try:
         left = await admin.list(kind, namespace=namespace)
     except LookupError:

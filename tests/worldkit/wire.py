@@ -25,7 +25,7 @@ class Wire:
         self.gone = 0
         """Answers and watch events with the code 410 that went over it to the operator."""
         self._stage = stage
-        pki = stage.workdir / "control-plane" / "pki"
+        pki = stage.plane.access.ca.parent
         self._inside = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._inside.load_cert_chain(pki / "tls.crt", pki / "tls.key")
         self._outside = ssl.create_default_context(cafile=str(stage.plane.access.ca))

@@ -33,6 +33,8 @@ class StageOptions:
     """What a demo or a test varies."""
 
     kubeconfig: Path | None = None
+    plane: ControlPlane | None = None
+    """A control plane that runs already and is the caller's to clear and to end, our CRDs in it or not."""
     observe_every: str = "2s"
     say: Callable[[str], None] = print
     operator_args: tuple[str, ...] = ()
@@ -88,7 +90,9 @@ class Stage:
 
     async def _control_plane(self) -> None:
         say = self.options.say
-        if self.options.kubeconfig is not None:
+        if self.options.plane is not None:
+            self.plane = self.options.plane
+        elif self.options.kubeconfig is not None:
             self.plane = ControlPlane.attach(self.options.kubeconfig)
         else:
             say("control plane: starting etcd and kube-apiserver")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from worldkit.recorder import against_will
+from worldkit.recorder import Sighting, against_will
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ROW = {"podId": "p1", "owner": "inst/ns/one/u1"}
@@ -18,7 +18,7 @@ def request(method, path, status):
 
 def looks(before, after):
     second = timedelta(seconds=1)
-    return [(AT - second, {"u1": before}), (AT + second, {"u1": after})]
+    return [Sighting(AT - second, {"u1": {"spec": before}}), Sighting(AT + second, {"u1": {"spec": after}})]
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def looks(before, after):
     ],
 )
 def test_a_call_is_held_against_what_was_wanted_around_it(call, before, after, told):
-    found = against_will([ROW], [request(*call)], looks(before, after))
+    found = list(against_will([ROW], [request(*call)], looks(before, after)))
     assert [sentence.partition(":")[0] for sentence in found] == ([told] if told else [])
