@@ -45,9 +45,9 @@ def gpupod(**changes: Any) -> dict[str, Any]:
 
 
 class Scene:
-    """`async with Scene(folder) as scene:` on a loop of virtual time."""
+    """`async with Scene(folder) as scene:` on a loop of virtual time. `settings` are the operator's flags."""
 
-    def __init__(self, folder: Path, seed: int = 0) -> None:
+    def __init__(self, folder: Path, seed: int = 0, **settings: Any) -> None:
         self.clock = LoopClock()
         self.cluster = MemoryCluster(self.clock)
         self.hosts = Hosts(self.clock)
@@ -60,6 +60,7 @@ class Scene:
         self._draws = itertools.count()
         self._seed = seed
         self._folder = folder
+        self._flags = settings
         self._stack = contextlib.AsyncExitStack()
         self.process: OperatorProcess | None = None
 
@@ -69,7 +70,7 @@ class Scene:
         self.hosts.sim = self.sim
         key = self._folder / "key"
         key.write_text(self.sim.key())
-        self.settings = Settings(runpod_key_file=key, runpod_api=self.sim.url)
+        self.settings = Settings(runpod_key_file=key, runpod_api=self.sim.url, **self._flags)
         self.start()
         self._keeper = asyncio.create_task(self._keep())
         return self

@@ -5,17 +5,18 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import looptime
 
 from chaoskit.scene import Scene
 
 
-def staged(play: Callable[[Scene], Awaitable[None]]) -> None:
-    """Run it to its end; whatever it raises is raised."""
+def staged(play: Callable[[Scene], Awaitable[None]], **settings: Any) -> None:
+    """Run it to its end; whatever it raises is raised. `settings` are the operator's flags."""
 
     async def whole(folder: Path) -> None:
-        async with Scene(folder) as scene:
+        async with Scene(folder, **settings) as scene:
             await play(scene)
 
     loop = looptime.new_event_loop(start=0)

@@ -46,6 +46,9 @@ def run(
     create_settle: Annotated[
         str | None, typer.Option(help="How long an ambiguous create is looked for, e.g. 60s.")
     ] = None,
+    reap_orphans: Annotated[
+        bool | None, typer.Option(help="Delete pods of this operator whose object is gone and that were never Ready.")
+    ] = None,
     ssh_identity_file: Annotated[str | None, typer.Option(help="IdentityFile in the rendered ssh_config.")] = None,
     ssh_known_hosts_file: Annotated[
         str | None, typer.Option(help="UserKnownHostsFile in the rendered ssh_config.")
@@ -68,6 +71,7 @@ def run(
         "observe_every": _seconds("--observe-every", observe_every),
         "visit_every": _seconds("--visit-every", visit_every),
         "create_settle": _seconds("--create-settle", create_settle),
+        "reap_orphans": reap_orphans,
         "ssh_identity_file": ssh_identity_file,
         "ssh_known_hosts_file": ssh_known_hosts_file,
         "leader_elect": leader_elect,
@@ -81,7 +85,7 @@ def run(
         settings = Settings(**{k: v for k, v in given.items() if v is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        raise typer.BadParameter(f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']}") from None
+        raise typer.BadParameter(f"{_flag(str(first['loc'][0]))}: {first['msg']}") from None
     set_up_logging(settings.log_format, settings.log_level)
     try:
         asyncio.run(serve(settings))
@@ -114,6 +118,11 @@ def crd_text(name: str) -> str:
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
     return (Path(__file__).parents[3] / "crds" / name).read_text(encoding="utf-8")
+
+
+def _flag(field: str) -> str:
+    """As a person wrote it; a flag that may be repeated is named once."""
+    return f"--{'watch-namespace' if field == 'watch_namespaces' else field.replace('_', '-')}"
 
 
 def _seconds(flag: str, text: str | None) -> float | None:

@@ -1,6 +1,7 @@
-"""What has to outlive an object: ids that it released, and nonces of creates whose outcome was never known.
+"""What has to outlive an object: ids that it released, nonces of creates whose outcome was never known, pods in use.
 
-One ConfigMap per account in the operator namespace, written only when a finalizer goes and there is something to keep.
+One ConfigMap per account in the operator namespace. It is written when a finalizer goes and there is something to keep
+and, only since orphans were first to be reaped there, before a status says that a pod came into use.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,16 +20,23 @@ from gpupod_operator.ports import Cluster
 
 KEY = "fleet.json"
 LABELS = {"app.kubernetes.io/managed-by": "gpupod-operator", "app.kubernetes.io/component": "fleet-state"}
+USED_DAYS = 90
+"""After this long a pod whose object is gone has been an orphan in the metrics for months."""
 NONCE_DAYS = 7
 """A create that lands later than this has never been seen; the vendor's own requests end after a minute."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """`released`: pod ids given up by Orphan or Stop, never leaks. `nonces`: nonce to (uid, when it was retired)."""
+    """`released`: pod ids given up by Orphan or Stop, never leaks. `nonces`: nonce to (uid, when it was retired).
+
+    `used`: pod ids that were Ready or otherwise in use, complete for pods made after `reaping_since`, and when.
+    """
 
     released: frozenset[str] = frozenset()
     nonces: Mapping[str, tuple[str, datetime]] = field(default_factory=dict)
+    used: Mapping[str, datetime] = field(default_factory=dict)
+    reaping_since: datetime | None = None
 
 
 def parse(text: str | None) -> Fleet:
@@ -37,17 +45,30 @@ def parse(text: str | None) -> Fleet:
         return Fleet()
     data = json.loads(text)
     nonces = {n["nonce"]: (str(n["uid"]), parse_time(n["at"])) for n in data.get("nonces", [])}
-    return Fleet(frozenset(str(i) for i in data.get("released", [])), nonces)
+    since = data.get("reapingSince")
+    return Fleet(
+        frozenset(str(i) for i in data.get("released", [])),
+        nonces,
+        {str(pod): parse_time(at) for pod, at in data.get("used", {}).items()},
+        parse_time(since) if since is not None else None,
+    )
 
 
 def remember(fleet: Fleet, uid: str, status: GpuPodStatus, now: datetime) -> Fleet:
     """With what this object leaves behind, and without nonces that are too old to matter."""
     open_nonces = _open_nonces(status.attempt) if status.attempt is not None else ()
     kept = {n: v for n, v in fleet.nonces.items() if now - v[1] < timedelta(days=NONCE_DAYS)}
-    return Fleet(
-        fleet.released | frozenset(status.released or ()),
-        kept | dict.fromkeys(open_nonces, (uid, now)),
+    return replace(
+        fleet,
+        released=fleet.released | frozenset(status.released or ()),
+        nonces=kept | dict.fromkeys(open_nonces, (uid, now)),
     )
+
+
+def with_used(fleet: Fleet, pod_ids: Iterable[str], now: datetime) -> Fleet:
+    """With these pods in use, and without those whose time has long passed."""
+    kept = {pod: at for pod, at in fleet.used.items() if now - at < timedelta(days=USED_DAYS)}
+    return replace(fleet, used=kept | dict.fromkeys(pod_ids, now))
 
 
 def _open_nonces(attempt: Attempt) -> tuple[str, ...]:
@@ -60,7 +81,11 @@ def _open_nonces(attempt: Attempt) -> tuple[str, ...]:
 def text_of(fleet: Fleet) -> str:
     """Deterministic, so that equal state is equal text."""
     nonces = [{"nonce": n, "uid": uid, "at": format_time(at)} for n, (uid, at) in sorted(fleet.nonces.items())]
-    return json.dumps({"released": sorted(fleet.released), "nonces": nonces}, indent=1)
+    data: dict[str, Any] = {"released": sorted(fleet.released), "nonces": nonces}
+    if fleet.reaping_since is not None:
+        data["reapingSince"] = format_time(fleet.reaping_since)
+        data["used"] = {pod: format_time(at) for pod, at in sorted(fleet.used.items())}
+    return json.dumps(data, indent=1)
 
 
 def config_name(account: str) -> str:
@@ -76,6 +101,7 @@ class FleetState:
         self._namespace = namespace
         self._held: dict[str, Fleet] = {}
         self._writing: dict[str, asyncio.Lock] = {}
+        self._coming: dict[str, set[str]] = {}
 
     async def of(self, account: str) -> Fleet:
         """The account's state. Raises Api errors: then nothing may be concluded from what is not in it."""
@@ -96,10 +122,34 @@ class FleetState:
         account = recorded or opened
         if account is None:
             return
-        # one at a time: of two objects that go at once neither may write over what the other leaves
+        uid = str(raw["metadata"]["uid"])
+        await self._change(account, lambda fleet: remember(fleet, uid, status, now))
+
+    async def begin_reaping(self, account: str, now: datetime) -> None:
+        """From here on every pod of this account that comes into use is written down first."""
+        await self._change(account, lambda f: f if f.reaping_since is not None else replace(f, reaping_since=now))
+
+    async def note_used(self, account: str, pod_id: str, now: datetime) -> None:
+        """Written before a status that says so; a no-op where nothing was ever to be reaped.
+
+        Pods that come into use while a write is under way share the next one. Raises Api errors.
+        """
+        coming = self._coming.setdefault(account, set())
+        coming.add(pod_id)
+        try:
+            fleet = await self.of(account)
+        except ValueError:
+            # somebody edited the map: nobody is reaped by it, and this one is written once it can be read again
+            return
+        if fleet.reaping_since is not None:
+            await self._change(account, lambda f: f if pod_id in f.used else with_used(f, coming, now))
+        coming.discard(pod_id)
+
+    async def _change(self, account: str, change: Callable[[Fleet], Fleet]) -> None:
+        # one at a time: of two objects at once neither may write over what the other leaves
         async with self._writing.setdefault(account, asyncio.Lock()):
             before = await self.of(account)
-            after = remember(before, str(raw["metadata"]["uid"]), status, now)
+            after = change(before)
             if after == before:
                 return
             name = config_name(account)

@@ -18,6 +18,7 @@ from gpupod_operator.core.plan import CreatePod, Need, Plan, Transition
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.executor import Executor, NotLeading
 from gpupod_operator.runtime.gather import Gatherer
+from gpupod_operator.runtime.reaping import came_into_use
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.snapshot import follow_pod, snapshot
 
@@ -170,6 +171,9 @@ async def _commit(
     new = dump(after)
     if new == dump(before):
         return raw
+    used = came_into_use(before, after)
+    if used is not None and after.account is not None and after.account.id is not None:
+        await world.fleet.note_used(after.account.id, used, world.clock.now())
     written = await world.cluster.apply_status(
         GPUPODS, *slot.key, new, resource_version=raw["metadata"]["resourceVersion"], uid=slot.uid
     )

@@ -1,7 +1,7 @@
 """Pods of this instance whose object does not exist: found by listing the cloud first and the cluster second.
 
-Late ghosts of ambiguous creates, known by a nonce that their object left behind, are deleted; any other orphan is
-reported by metric and log line and left to a person.
+Late ghosts of ambiguous creates, known by a nonce that their object left behind, are deleted; so are, with
+`--reap-orphans`, orphans that were never in use. Any other is reported by metric and log line and left to a person.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gpupod_operator.core.provider import ProviderPod, Stamp
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable, ProviderError
 from gpupod_operator.runpod.accounts import Account
 from gpupod_operator.runtime.fleet import Fleet, config_name
+from gpupod_operator.runtime.reaping import reapable
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -115,7 +116,9 @@ class OrphanHunter:
             sight.orphans = tuple(p for p in them.orphans if sight.seen[p.id] >= READS)
             for ghost in them.ghosts:
                 if sight.seen[ghost.id] >= READS:
-                    await self._end_ghost(account, ghost)
+                    await self._end(account, ghost, "a create of a deleted object landed late")
+            if world.settings.reap_orphans:
+                await self._reap(account, sight.orphans, fleet)
         orphans = self._orphans()
         self._report(orphans)
         return orphans
@@ -157,13 +160,23 @@ class OrphanHunter:
             )
         return None
 
-    async def _end_ghost(self, account: Account, pod: ProviderPod) -> None:
+    async def _reap(self, account: Account, orphans: tuple[ProviderPod, ...], fleet: Fleet) -> None:
+        if fleet.reaping_since is None:
+            try:
+                await self._world.fleet.begin_reaping(account.identity.id, self._world.clock.now())
+            except API_ERRORS as error:
+                log.warning("orphans of account %s are not reaped yet: %s", account.identity.id, error)
+            return
+        for pod in reapable(orphans, fleet):
+            await self._end(account, pod, "its object is gone and it was never in use (--reap-orphans)")
+
+    async def _end(self, account: Account, pod: ProviderPod, why: str) -> None:
         if pod.stamp is None or not self._world.may_act():
             return
         handle = claim(pod, instance=self._world.instance, uid=pod.stamp.uid, adopt_id=None)
         if not isinstance(handle, OwnedPod):
             return
-        log.warning("deleting pod %s: a create of a deleted object landed late", pod.id, extra={"pod": pod.id})
+        log.warning("deleting pod %s: %s", pod.id, why, extra={"pod": pod.id})
         try:
             account.observer.expect_gone(pod.id)
             await account.provider.delete_pod(handle)

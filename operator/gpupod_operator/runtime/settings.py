@@ -31,6 +31,7 @@ class Settings(BaseSettings):
     observe_every: float = Field(default=15.0, gt=0)
     visit_every: float = Field(default=30.0, gt=0)
     create_settle: float = Field(default=60.0, gt=0)
+    reap_orphans: bool = False
     ssh_identity_file: str = "~/.ssh/id_ed25519"
     ssh_known_hosts_file: str = "~/.ssh/gpupod_known_hosts"
     lease_name: str = "gpupod-operator"

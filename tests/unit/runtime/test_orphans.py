@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from decimal import Decimal
@@ -16,6 +17,7 @@ from gpupod_operator.ports import ApiUnavailable
 from gpupod_operator.runpod import KeySource
 from gpupod_operator.runtime.fleet import KEY, Fleet, config_name, parse, text_of
 from gpupod_operator.runtime.orphans import OrphanHunter
+from gpupod_operator.runtime.reaping import reapable
 from runtimekit.world import INSTANCE, NOW, Kit, gpupod
 
 HOME = "gpupod-system"
@@ -54,6 +56,13 @@ class Hunt:
 @pytest.fixture
 async def hunt() -> AsyncIterator[Hunt]:
     made = Hunt(Kit())
+    yield made
+    await made.kit.world.close()
+
+
+@pytest.fixture
+async def reaper() -> AsyncIterator[Hunt]:
+    made = Hunt(Kit(reap_orphans=True))
     yield made
     await made.kit.world.close()
 
@@ -167,3 +176,66 @@ async def test_objects_that_go_at_once_leave_their_ids_all_of_them(hunt: Hunt):
     await asyncio.gather(*(hunt.kit.world.fleet.leave("one", raw, NOW) for raw in going))
     written = hunt.kit.cluster.configs[HOME, config_name("one")]["data"][KEY]
     assert parse(written).released == {f"p{n}" for n in range(20)}
+
+
+BORN = NOW - timedelta(hours=1)
+
+
+def reaping(**used: str) -> Fleet:
+    return Fleet(used=dict.fromkeys(used, NOW), reaping_since=BORN - timedelta(minutes=1))
+
+
+@pytest.mark.parametrize(
+    ("fleet", "born", "told"),
+    [
+        (reaping(), BORN, ["p1"]),
+        (reaping(p1="x"), BORN, []),
+        (reaping(), BORN - timedelta(minutes=2), []),
+        (reaping(), None, []),
+        (Fleet(), BORN, []),
+    ],
+    ids=["never used", "was in use", "made before records began", "of unknown age", "no records"],
+)
+def test_only_an_orphan_that_provably_was_never_in_use_may_be_reaped(fleet, born, told):
+    assert [p.id for p in reapable([dataclasses.replace(pod("p1"), created_at=born)], fleet)] == told
+
+
+async def test_the_first_look_with_reaping_begins_the_records_and_deletes_nothing(reaper: Hunt):
+    await reaper.open("one")
+    cloud = reaper.kit.accounts.clouds["one"]
+    cloud.pods["old"] = pod("old")
+    assert await reaper.look(4) == {"old"}
+    assert cloud.deleted == []
+    kept = parse(reaper.kit.cluster.configs[HOME, config_name("one")]["data"][KEY])
+    assert kept.reaping_since == NOW
+
+
+async def test_with_records_an_orphan_that_was_never_in_use_is_deleted_and_one_that_was_is_not(reaper: Hunt):
+    await reaper.open("one")
+    cloud = reaper.kit.accounts.clouds["one"]
+    reaper.kit.cluster.configs[HOME, config_name("one")] = {"data": {KEY: text_of(reaping(used="x"))}}
+    cloud.pods |= {"used": pod("used"), "unused": pod("unused")}
+    await reaper.look()
+    assert cloud.deleted == ["unused"]
+
+
+async def test_pods_that_come_into_use_together_are_noted_in_few_writes(hunt: Hunt):
+    await hunt.open("one")
+    fleet, cluster = hunt.kit.world.fleet, hunt.kit.cluster
+    await fleet.note_used("one", "before", NOW)
+    assert cluster.configs == {}, "nothing is kept where nothing was ever to be reaped"
+    await fleet.begin_reaping("one", BORN)
+    await asyncio.gather(*(fleet.note_used("one", f"p{n}", NOW) for n in range(50)))
+    kept = parse(cluster.configs[HOME, config_name("one")]["data"][KEY])
+    assert set(kept.used) == {f"p{n}" for n in range(50)}
+
+
+async def test_a_map_that_cannot_be_read_keeps_nobody_from_being_ready(hunt: Hunt):
+    await hunt.open("one")
+    fleet, cluster = hunt.kit.world.fleet, hunt.kit.cluster
+    cluster.configs[HOME, config_name("one")] = {"data": {KEY: "not json"}}
+    await fleet.note_used("one", "p1", NOW)
+    cluster.configs[HOME, config_name("one")] = {"data": {KEY: text_of(reaping())}}
+    await fleet.note_used("one", "p2", NOW)
+    kept = parse(cluster.configs[HOME, config_name("one")]["data"][KEY])
+    assert set(kept.used) == {"p1", "p2"}
