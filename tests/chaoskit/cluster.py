@@ -38,6 +38,8 @@ class MemoryCluster:
         self.events: list[tuple[str, str, str]] = []
         self.writes = 0
         self._saved: Raw = {}
+        self.restored = False
+        """An older snapshot was put back."""
         self._watchers: list[Watcher] = []
 
     # What a person does.
@@ -86,6 +88,7 @@ class MemoryCluster:
     def restore(self, plural: str, name: str, namespace: str = "ml") -> None:
         """As after a restore of etcd, which watches see as one more change: the object is what it once was."""
         held = self.objects[plural][(namespace, name)]
+        self.restored = True
         self._keep(plural, {**_copy(self._saved), "metadata": _copy(held["metadata"])})
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:

@@ -25,6 +25,7 @@ def judged(scene: Scene, operation: Operation, *, faulty: bool) -> list[str]:
         *_outlived(scene, operation),
         *_foreign(scene),
         *_launched_twice(scene),
+        *scene.books.broken,
     ]
 
 

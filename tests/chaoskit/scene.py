@@ -17,6 +17,7 @@ from chaoskit.clock import START, LoopClock
 from chaoskit.cluster import MemoryCluster, Raw
 from chaoskit.hosts import Hosts
 from chaoskit.hub import EmptyHub
+from chaoskit.money import Books
 from chaoskit.points import WRITES, Mishap, Points
 from chaoskit.process import OperatorProcess, owning_tasks
 from gpupod_operator.api.names import GPUPODS
@@ -68,6 +69,7 @@ class Scene:
         asyncio.get_running_loop().set_task_factory(owning_tasks)
         self.sim = await self._stack.enter_async_context(RunPodSimulator(clock=_Stepped(self.clock)))
         self.hosts.sim = self.sim
+        self.books = Books(self)
         key = self._folder / "key"
         key.write_text(self.sim.key())
         self.settings = Settings(runpod_key_file=key, runpod_api=self.sim.url, **self._flags)
@@ -90,6 +92,13 @@ class Scene:
         """Between two moments of its own; it is started again."""
         assert self.process is not None
         self.process.died.set()
+
+    async def die(self) -> None:
+        """For good: nobody starts it again."""
+        self._keeper.cancel()
+        assert self.process is not None
+        self.process.died.set()
+        await self.process.bury()
 
     async def _keep(self) -> None:
         while True:

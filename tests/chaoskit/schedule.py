@@ -171,6 +171,7 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
         finally:
             log.removeHandler(heard)
         await scene.sim.catch_up()
+        scene.books.close()
         broken += [*judged(scene, operation, faulty=bool(schedule.faults)), *heard.said]
         hits = sum(rule.hits for rule in scene.sim.faults.rules)
         cost = scene.sim.cloud.ledger.spent(scene.sim.cloud.now)

@@ -94,6 +94,10 @@ class Attempt(ApiModel):
     """Name of the ConfigMap with this attempt's captured logs."""
     unknown_since: Time | None = None
     """When a create was answered ambiguously."""
+    may_land_until: Time | None = None
+    """Until then a create that was given up may still show a pod."""
+    unlaunched_start: Time | None = None
+    """The pod's start for which it was told that nothing was launched."""
     accrued_before: Money | None = None
     """USD that earlier attempts had cost when the newest of them was proven gone."""
     refused: RefusedAct | None = None

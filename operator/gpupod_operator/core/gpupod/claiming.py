@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpupod_operator.api.conditions import ConditionType, find_condition
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
 from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.burn import may_land_until
 from gpupod_operator.core.gpupod.scope import Ask, Scope, Step, Wait
 from gpupod_operator.core.ownership import Foreign
 from gpupod_operator.core.plan import Need
@@ -32,7 +33,12 @@ def settle_unknown_create(scope: Scope) -> Step | None:
     if over and inventory is not None and inventory.fresh:
         retired = (*(attempt.retired_nonces or ()), *((attempt.nonce,) if attempt.nonce else ()))
         scope.put_attempt(
-            intent=AttemptIntent.NONE, intent_time=None, unknown_since=None, nonce=None, retired_nonces=retired[-10:]
+            intent=AttemptIntent.NONE,
+            intent_time=None,
+            unknown_since=None,
+            nonce=None,
+            retired_nonces=retired[-10:],
+            may_land_until=may_land_until(attempt),
         )
         return None
     scope.wake_in(scope.policy.observe_every)
@@ -77,6 +83,7 @@ def adopt(scope: Scope) -> Step | None:
         attempt=Attempt(
             id=scope.entropy[:8],
             retired_nonces=before.retired_nonces if before is not None else None,
+            may_land_until=may_land_until(before),
             accrued_before=before.accrued_before if before is not None else None,
             cause=AttemptCause.ADOPT,
             reason=f"spec.adopt names pod {wanted}",

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
 from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.burn import may_land_until
 from gpupod_operator.core.gpupod.candidates import Choice, choose
 from gpupod_operator.core.gpupod.drift import HASH_VERSION, spec_hash
 from gpupod_operator.core.gpupod.limits import total_used_up
@@ -100,6 +101,7 @@ def _post(scope: Scope, choice: Choice, cause: AttemptCause, why: str) -> Step:
             id=before.id if before is not None and before.pod_id is None and before.id else scope.entropy[10:18],
             nonce=nonce,
             retired_nonces=before.retired_nonces if before is not None else None,
+            may_land_until=may_land_until(before),
             accrued_before=before.accrued_before if before is not None else None,
             candidate=choice.candidate,
             cause=cause,

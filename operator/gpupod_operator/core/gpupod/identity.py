@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent
 from gpupod_operator.api.reasons import Reason
+from gpupod_operator.core.gpupod.burn import may_land_until
 from gpupod_operator.core.gpupod.migration import delete_again_after
 from gpupod_operator.core.gpupod.scope import Act, Ask, Presence, Scope, Step, Wait
+from gpupod_operator.core.gpupod.spend import charge
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.ownership import OwnedPod
 from gpupod_operator.core.plan import DeletePod, Need
@@ -101,12 +105,21 @@ def _delete_ghost(scope: Scope, pod: ProviderPod) -> Step:
     handle = scope.handle(pod)
     if not isinstance(handle, OwnedPod):
         return Wait(Reason.DUPLICATE_PODS, handle.why, stalled=True)
+    charge(scope, pod, _billing_since(scope, pod))
     return Act(
         DeletePod(handle, "ghost of an ambiguous create", ghost=True),
         Reason.GHOST_FOUND,
         f"deleting pod {pod.id}: it is the late result of a create whose outcome was unknown (nonce "
         f"{pod.stamp.nonce if pod.stamp else '?'}), no workload ever ran on it",
     )
+
+
+def _billing_since(scope: Scope, ghost: ProviderPod) -> datetime:
+    """Since when the ghost bills and was not charged for yet: rather too early than too late."""
+    charged = scope.facts.ghost_deletes.get(ghost.id)
+    attempt = scope.status.attempt
+    ordered = attempt.unknown_since if attempt is not None else None
+    return charged or min(t for t in (ordered, ghost.created_at, scope.now) if t is not None)
 
 
 def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
@@ -151,6 +164,7 @@ def _foreign_attempt(scope: Scope, pod: ProviderPod) -> Attempt:
         id=scope.entropy[:8],
         nonce=pod.stamp.nonce if pod.stamp is not None else None,
         retired_nonces=retired,
+        may_land_until=may_land_until(before),
         accrued_before=before.accrued_before if before is not None else None,
         cause=AttemptCause.ADOPT,
         reason="taken over by its stamp",

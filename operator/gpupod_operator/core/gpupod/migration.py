@@ -17,6 +17,7 @@ from gpupod_operator.api.gpupod_status import (
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import permission
+from gpupod_operator.core.gpupod.burn import may_land_until
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.episodes import clear_episode
 from gpupod_operator.core.gpupod.scope import Act, Presence, Scope, Step, Wait
@@ -179,6 +180,7 @@ def retire(scope: Scope, reason: str) -> None:
         attempt=Attempt(
             id=None,
             retired_nonces=_retired(attempt),
+            may_land_until=may_land_until(attempt),
             cause=attempt.cause,
             accrued_before=total,
         ),
