@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from gpupod_operator.core.ownership import OwnedPod
 from gpupod_operator.core.provider import AccountIdentity, Failure, ProviderPod
 from gpupod_operator.ports import Clock, ProviderError
 from gpupod_operator.runpod import Governor, KeySource
 from gpupod_operator.runpod.accounts import Account
+from gpupod_operator.runpod.client import Balance
 from gpupod_operator.runpod.observer import AccountObserver
 
 
@@ -18,6 +21,7 @@ class Cloud:
         self.pods: dict[str, ProviderPod] = {}
         self.deleted: list[str] = []
         self.refuses = False
+        self.money: Balance | ProviderError = Balance(Decimal(1000), "PREPAID")
 
     async def account(self) -> AccountIdentity:
         self._answer()
@@ -32,6 +36,12 @@ class Cloud:
         if pod_id not in self.pods:
             raise ProviderError(Failure.NOT_FOUND, pod_id)
         return self.pods[pod_id]
+
+    async def balance(self) -> Balance:
+        self._answer()
+        if isinstance(self.money, ProviderError):
+            raise self.money
+        return self.money
 
     async def delete_pod(self, pod: OwnedPod) -> None:
         self._answer()

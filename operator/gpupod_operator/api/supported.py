@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from gpupod_operator.api.gpupod_spec import GpuPodSpec, SpendSpec, WorkloadSpec
+from gpupod_operator.api.gpupod_spec import GpuPodSpec, WorkloadSpec
 from gpupod_operator.api.policies import UpdateStrategy, UploadMode, Verify
 from gpupod_operator.api.sweepcell import SweepCellSpec
 
@@ -29,9 +29,6 @@ class UnsupportedField(Generic[Spec]):
 GPUPOD: tuple[UnsupportedField[GpuPodSpec], ...] = (
     UnsupportedField("spec.workload.stallAfter", False, lambda s: s.workload.stall_after != WorkloadSpec().stall_after),
     UnsupportedField("spec.health.resumes", False, lambda s: s.health.resumes != 0),
-    UnsupportedField(
-        "spec.spend.unlaunchedAfter", False, lambda s: s.spend.unlaunched_after != SpendSpec().unlaunched_after
-    ),
     UnsupportedField("spec.updateStrategy", False, lambda s: s.update_strategy is not UpdateStrategy.ON_DELETE),
 )
 

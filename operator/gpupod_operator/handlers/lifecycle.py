@@ -17,6 +17,7 @@ from gpupod_operator.render.configmaps import config_maps
 from gpupod_operator.render.ssh_config import SshPaths
 from gpupod_operator.runtime.orphans import OrphanHunter
 from gpupod_operator.runtime.relist import Relist
+from gpupod_operator.runtime.runway import Runway
 from gpupod_operator.runtime.world import World
 
 log = logging.getLogger("gpupod_operator")
@@ -55,6 +56,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
             "pods-conf": writer.run(stop),
             "events": world.teller.run(),
             "orphans": OrphanHunter(world).run(stop),
+            "runway": Runway(world).run(stop),
             "relist": Relist(world).run(stop),
         }
         for name, work in shared.items():

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from gpupod_operator.api.conditions import ConditionType, find_condition
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.phases import Phase
+from gpupod_operator.api.reasons import Reason
+from gpupod_operator.runtime.buckets import Held, held
 from gpupod_operator.runtime.store import Key, key_of
 
 UNREADABLE = "Unreadable"
@@ -24,6 +27,9 @@ class Figure:
     unreachable_since: datetime | None = None
     blocked_pod: str | None = None
     """The pod that the deleted object still has."""
+    held: Held | None = None
+    unlaunched: bool = False
+    """Ready for `spend.unlaunchedAfter` and longer, and nothing was launched."""
 
 
 class Figures:
@@ -51,9 +57,13 @@ def figure(raw: Mapping[str, Any]) -> Figure:
         return Figure(UNREADABLE)
     cost = status.pod.cost_per_hour if status.pod is not None else None
     pod_id = status.attempt.pod_id if status.attempt is not None else None
+    metadata = raw["metadata"]
+    working = find_condition(status.conditions, ConditionType.WORKLOAD_RUNNING)
     return Figure(
         phase=str(status.phase or Phase.PENDING),
         cost=float(cost or 0),
         unreachable_since=status.episode.first_seen if status.episode is not None else None,
-        blocked_pod=pod_id if raw["metadata"].get("deletionTimestamp") else None,
+        blocked_pod=pod_id if metadata.get("deletionTimestamp") else None,
+        held=held(metadata["namespace"], metadata["name"], metadata["uid"], status),
+        unlaunched=working is not None and working.reason == Reason.UNLAUNCHED,
     )

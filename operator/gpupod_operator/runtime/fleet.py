@@ -111,6 +111,11 @@ class FleetState:
             held = self._held[account] = parse(((found or {}).get("data") or {}).get(KEY))
         return held
 
+    def released(self, account: str) -> frozenset[str]:
+        """Ids that objects gave up, as far as the account's state was read."""
+        held = self._held.get(account)
+        return held.released if held is not None else frozenset()
+
     async def leave(self, opened: str | None, raw: Mapping[str, Any], now: datetime) -> None:
         """Called before a finalizer goes; the finalizer stays when this raises.
 

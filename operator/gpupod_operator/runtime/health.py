@@ -10,6 +10,7 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from gpupod_operator.api.names import GPUPODS
+from gpupod_operator.runtime.buckets import Bucket, Cloud, Held, per_bucket, sort_out
 from gpupod_operator.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ def collect(world: World) -> None:
     metrics.unreachable_seconds.clear()
     metrics.unreachable_dollars.clear()
     metrics.stuck_teardown.clear()
+    metrics.unlaunched.clear()
+    known: list[Held] = []
     phases: Counter[str] = Counter()
     for (namespace, name), figure in world.figures.of(world.store.all(GPUPODS)):
         phases[figure.phase] += 1
@@ -80,9 +83,35 @@ def collect(world: World) -> None:
             seconds = max((now - figure.unreachable_since).total_seconds(), 0)
             metrics.unreachable_seconds.labels(namespace, name).set(seconds)
             metrics.unreachable_dollars.labels(namespace, name).set(figure.cost * seconds / 3600)
+        if figure.unlaunched:
+            metrics.unlaunched.labels(namespace, name).set(figure.cost)
+        if figure.held is not None:
+            known.append(figure.held)
         if figure.blocked_pod is not None:
             metrics.stuck_teardown.labels(namespace, name, figure.blocked_pod).set(figure.cost)
     for phase, count in phases.items():
         metrics.phases.labels(phase).set(count)
+    _buckets(world, known)
     ages = [(now - s.pass_began).total_seconds() for s in world.slots if s.pass_began is not None]
     metrics.queue_age.set(max(ages, default=0))
+
+
+def _buckets(world: World, known: list[Held]) -> None:
+    """All pods of every account in use, each in one bucket, on the newest complete lists."""
+    metrics = world.metrics
+    metrics.bucket_pods.clear()
+    metrics.bucket_dollars.clear()
+    clouds = [
+        Cloud(
+            account.identity.id,
+            tuple(account.observer.inventory.pods.values()),
+            world.instance,
+            world.fleet.released(account.identity.id),
+        )
+        for account in world.opened()
+    ]
+    entries = sort_out(known, clouds, world.clock.now())
+    for account in sorted({entry.account for entry in entries} | {cloud.account for cloud in clouds}):
+        for bucket, pods, dollars, _ in per_bucket([e for e in entries if e.account == account]):
+            metrics.bucket_pods.labels(account, Bucket(bucket)).set(pods)
+            metrics.bucket_dollars.labels(account, Bucket(bucket)).set(float(dollars))

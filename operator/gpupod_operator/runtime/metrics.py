@@ -51,6 +51,33 @@ class Metrics:
             ["pod"],
             registry=self.registry,
         )
+        self.bucket_pods = Gauge(
+            "gpupod_account_pods",
+            "Pods of an account by what their money is for; unreachable and orphan are leaks.",
+            ["account", "bucket"],
+            registry=self.registry,
+        )
+        self.bucket_dollars = Gauge(
+            "gpupod_account_dollars_per_hour",
+            "What they bill per hour, USD, as far as their price is known.",
+            ["account", "bucket"],
+            registry=self.registry,
+        )
+        self.unlaunched = Gauge(
+            "gpupod_unlaunched_dollars_per_hour",
+            "Pods that have been Ready for spend.unlaunchedAfter without a launch.",
+            ["namespace", "name"],
+            registry=self.registry,
+        )
+        self.balance = Gauge(
+            "gpupod_account_balance_dollars", "What the account has left, USD.", ["account"], registry=self.registry
+        )
+        self.runway = Gauge(
+            "gpupod_account_runway_seconds",
+            "How long a prepaid balance lasts at what the account's pods bill now; RunPod deletes pods at zero.",
+            ["account"],
+            registry=self.registry,
+        )
         self.stuck_teardown = Gauge(
             "gpupod_teardown_blocked_dollars_per_hour",
             "Deleted objects whose pod still bills.",

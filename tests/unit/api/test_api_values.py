@@ -158,9 +158,9 @@ def test_status_keeps_the_newest_when_it_is_full_and_cuts_long_words_of_the_vend
 
 def test_defaults_are_supported_and_restricting_fields_are_named() -> None:
     assert unsupported(GpuPodSpec()) == ()
-    limited = GpuPodSpec.model_validate({"spend": {"unlaunchedAfter": "2h"}, "health": {"resumes": 1}})
+    limited = GpuPodSpec.model_validate({"workload": {"stallAfter": "2h"}, "health": {"resumes": 1}})
     assert {(f.path, f.restricting) for f in unsupported(limited)} == {
-        ("spec.spend.unlaunchedAfter", False),
+        ("spec.workload.stallAfter", False),
         ("spec.health.resumes", False),
     }
 

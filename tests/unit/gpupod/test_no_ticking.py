@@ -182,7 +182,7 @@ STATES: dict[str, Callable[[], Driver]] = {
 def test_an_object_at_rest_writes_nothing_and_does_nothing(state):
     d = STATES[state]()
     d.cloud.tick()
-    d.run(limit=timedelta(minutes=45))
+    d.run(limit=timedelta(minutes=65))  # past `spend.unlaunchedAfter`, which is told once
     before, writes, calls = dump(d.status), d.writes, len(d.cloud.calls)
     acts = {pod_id: list(host.acts) for pod_id, host in d.hosts.items()}
     d.run(limit=timedelta(minutes=20))
@@ -196,7 +196,7 @@ def test_an_object_at_rest_writes_nothing_and_does_nothing(state):
 def test_an_object_at_rest_reads_the_same_after_a_restart(state):
     d = STATES[state]()
     d.cloud.tick()
-    d.run(limit=timedelta(minutes=45))
+    d.run(limit=timedelta(minutes=65))  # past `spend.unlaunchedAfter`, which is told once
     before, calls = dump(d.status), len(d.cloud.calls)
     d.restart()
     d.run(limit=timedelta(minutes=5))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPODS
+from gpupod_operator.core.provider import ProviderPod, ProviderState, Stamp
+from gpupod_operator.runpod import KeySource
 from gpupod_operator.runtime.health import collect
-from runtimekit.world import Kit, gpupod
+from runtimekit.world import NOW, Kit, gpupod
 
 LOST: dict[str, Any] = {
     "phase": "Ready",
@@ -93,3 +97,28 @@ async def test_an_object_that_cannot_be_read_hides_no_other():
     put(kit, gpupod("b", phase="Ready"), 1)
     assert shown(kit, "gpupod_phase", phase="Ready") == 1
     assert shown(kit, "gpupod_phase", phase="Unreadable") == 1
+
+
+async def test_every_pod_of_an_account_is_in_one_bucket_with_its_price():
+    kit = Kit()
+    kit.accounts.add("one").pods = {"p1": on_list("p1", "inst/ns/a/uid-a"), "f": on_list("f", None)}
+    await kit.world._open(KeySource.from_bytes(b"one"))
+    await kit.accounts.tick()
+    put(kit, gpupod("a", uid="uid-a", **{**LOST, "account": {"id": "one"}}), 1)
+    assert shown(kit, "gpupod_account_pods", account="one", bucket="active") == 1
+    assert shown(kit, "gpupod_account_pods", account="one", bucket="foreign") == 1
+    assert shown(kit, "gpupod_account_dollars_per_hour", account="one", bucket="foreign") == 2
+    kit.clock.step(minutes=40)
+    assert shown(kit, "gpupod_account_pods", account="one", bucket="unreachable") == 1
+    assert shown(kit, "gpupod_account_dollars_per_hour", account="one", bucket="unreachable") == 2
+    kit.world.store.remove(GPUPODS, ("ns", "a"))
+    assert shown(kit, "gpupod_account_dollars_per_hour", account="one", bucket="orphan") == 2
+    await kit.world.close()
+
+
+def on_list(pod_id: str, owner: str | None) -> ProviderPod:
+    stamp = Stamp(owner, "n") if owner is not None else None
+    born = NOW - timedelta(hours=1)
+    return ProviderPod(
+        pod_id, "n", ProviderState.RUNNING, "RUNNING", stamp=stamp, cost_per_hour=Decimal(2), created_at=born
+    )

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from gpupod_operator.cli.plugin.account import list_account
-from gpupod_operator.cli.plugin.buckets import LEAKS, Cloud, per_bucket, sort_out
 from gpupod_operator.cli.plugin.kube import Kube
 from gpupod_operator.cli.plugin.screen import show_table
 from gpupod_operator.cli.plugin.words import dollars
 from gpupod_operator.render.rows import pod_object
 from gpupod_operator.runpod.requests import RUNPOD
+from gpupod_operator.runtime.buckets import LEAKS, Cloud, held, per_bucket, sort_out
 
 LEAKING = 2
 """Exit code when something bills that nobody needs."""
@@ -43,7 +43,8 @@ def audit(
         listed = list_account(runpod_key_file, runpod_api)
         cloud = Cloud(listed.account, listed.pods, instance_id or kube.instance_id())
     objects = [pod_object(raw) for raw in kube.pods(everywhere=everywhere or cloud is not None)]
-    entries = sort_out(objects, cloud, datetime.now(UTC))
+    known = filter(None, (held(pod.namespace, pod.name, pod.uid, pod.status) for pod in objects))
+    entries = sort_out(known, [cloud] if cloud is not None else [], datetime.now(UTC))
     show_table(
         ("BUCKET", "PODS", "$/H"),
         (

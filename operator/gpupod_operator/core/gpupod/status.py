@@ -8,6 +8,7 @@ from gpupod_operator.api.policies import PodState
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.migration import active_step
 from gpupod_operator.core.gpupod.scope import Act, Presence, Release, Scope, Step, Wait
+from gpupod_operator.core.gpupod.unlaunched import note_unlaunched
 from gpupod_operator.core.provider import ProviderState
 
 
@@ -54,6 +55,7 @@ def _defaults(scope: Scope, step: Step | None) -> None:
     if "ArtifactsSafe" not in have:
         _artifacts(scope)
     _ready(scope)
+    note_unlaunched(scope)
     _kstatus(scope, step)
 
 

@@ -31,6 +31,7 @@ WARNINGS = frozenset(
         Reason.STOPPED_OUTSIDE,
         Reason.TERMINATED_OUTSIDE,
         Reason.UNAUTHORIZED,
+        Reason.UNLAUNCHED,
     }
 )
 
@@ -43,7 +44,7 @@ def transitions(before: GpuPodStatus, after: GpuPodStatus) -> tuple[Transition, 
         old, new = find_condition(before.conditions, kind), find_condition(after.conditions, kind)
         if new is None or (old is not None and (old.status, old.reason) == (new.status, new.reason)):
             continue
-        if not _worth_telling(kind, old, new):
+        if not _worth_telling(kind, old, new) or (new.reason == Reason.UNLAUNCHED and _told_before(before, after)):
             continue
         bad = new.reason in {str(r) for r in WARNINGS} or (kind in ("Wedged", "Stalled") and new.status == "True")
         words = new.message if pod_id is None or pod_id in new.message else f"pod {pod_id}: {new.message}"
@@ -66,6 +67,12 @@ def _worth_telling(kind: str, old: Condition | None, new: Condition) -> bool:
         return False
     absent = {str(Reason.NO_POD), str(Reason.NO_ENDPOINT)}
     return kind != "Registered" or old.status == "True" or new.reason not in absent
+
+
+def _told_before(before: GpuPodStatus, after: GpuPodStatus) -> bool:
+    """Once per start of a pod, however often it is lost from sight in between."""
+    old, new = before.attempt, after.attempt
+    return old is not None and new is not None and old.unlaunched_start == new.unlaunched_start
 
 
 def _named_pod(before: GpuPodStatus, after: GpuPodStatus) -> str | None:

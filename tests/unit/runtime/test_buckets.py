@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gpupod_operator.cli.plugin.buckets import Bucket, Cloud, per_bucket, sort_out
 from gpupod_operator.core.provider import ProviderPod, ProviderState, Stamp
 from gpupod_operator.render.rows import PodObject, pod_object
+from gpupod_operator.runtime.buckets import Bucket, Cloud, Entry, held, per_bucket, sort_out
 
 NOW = datetime(2026, 12, 1, 12, tzinfo=UTC)
 READY = {
@@ -59,6 +59,11 @@ def cloud(*pods: ProviderPod) -> Cloud:
     return Cloud("acc", pods, "me")
 
 
+def sorted_out(objects: list[PodObject], one: Cloud | None) -> list[Entry]:
+    known = [h for h in (held(o.namespace, o.name, o.uid, o.status) for o in objects) if h is not None]
+    return sort_out(known, [one] if one is not None else [], NOW)
+
+
 def episode(minutes: int) -> dict[str, Any]:
     since = (NOW - timedelta(minutes=minutes)).isoformat()
     return {"episode": {"kind": "PortLost", "firstSeen": since}}
@@ -80,12 +85,12 @@ def episode(minutes: int) -> dict[str, Any]:
     ],
 )
 def test_a_recorded_pod_is_judged_by_its_status(status, bucket):
-    (entry,) = sort_out([recorded(**status)], None, NOW)
+    (entry,) = sorted_out([recorded(**status)], None)
     assert entry.bucket is bucket
 
 
 def test_an_object_without_a_pod_costs_nothing_and_is_in_no_bucket():
-    assert sort_out([recorded(attempt={"intent": "None"}), recorded(attempt=None)], None, NOW) == []
+    assert sorted_out([recorded(attempt={"intent": "None"}), recorded(attempt=None)], None) == []
 
 
 @pytest.mark.parametrize(
@@ -99,29 +104,29 @@ def test_an_object_without_a_pod_costs_nothing_and_is_in_no_bucket():
     ],
 )
 def test_a_pod_that_no_object_records_is_judged_by_its_stamp(pod, bucket):
-    entries = {entry.pod_id: entry for entry in sort_out([recorded()], cloud(listed(), pod), NOW)}
+    entries = {entry.pod_id: entry for entry in sorted_out([recorded()], cloud(listed(), pod))}
     assert entries["p9"].bucket is bucket
     assert entries["p1"].bucket is Bucket.ACTIVE
 
 
 def test_a_released_pod_is_no_leak():
     released = recorded(released=["p9"])
-    entries = sort_out([released], cloud(listed(), listed("p9", owner="me/lab/gone/uid-gone")), NOW)
+    entries = sorted_out([released], cloud(listed(), listed("p9", owner="me/lab/gone/uid-gone")))
     assert [entry.bucket for entry in entries if entry.pod_id == "p9"] == [Bucket.FOREIGN]
 
 
 def test_a_recorded_pod_that_the_list_lacks_is_unknown_and_one_of_another_account_is_not():
-    assert [e.bucket for e in sort_out([recorded()], cloud(), NOW)] == [Bucket.UNKNOWN]
-    assert [e.bucket for e in sort_out([recorded(account={"id": "b"})], cloud(), NOW)] == [Bucket.ACTIVE]
+    assert [e.bucket for e in sorted_out([recorded()], cloud())] == [Bucket.UNKNOWN]
+    assert [e.bucket for e in sorted_out([recorded(account={"id": "b"})], cloud())] == [Bucket.ACTIVE]
 
 
 def test_the_list_knows_the_price_and_the_state_better_than_an_old_status():
-    (entry,) = sort_out([recorded()], cloud(listed()), NOW)
+    (entry,) = sorted_out([recorded()], cloud(listed()))
     assert entry.per_hour == Decimal("2.69")
-    (stopped,) = sort_out([recorded()], cloud(listed(state=ProviderState.EXITED)), NOW)
+    (stopped,) = sorted_out([recorded()], cloud(listed(state=ProviderState.EXITED)))
     assert stopped.bucket is Bucket.STOPPED
 
 
 def test_an_unknown_price_is_counted_and_not_taken_for_zero():
-    table = {row[0]: row[1:] for row in per_bucket(sort_out([], cloud(listed("p9", cost_per_hour=None)), NOW))}
+    table = {row[0]: row[1:] for row in per_bucket(sorted_out([], cloud(listed("p9", cost_per_hour=None))))}
     assert table[Bucket.ORPHAN] == (1, Decimal(0), 1)
