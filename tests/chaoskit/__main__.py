@@ -22,9 +22,11 @@ def main() -> int:
     parser.add_argument("--at", type=_mishap, action="append", default=[], help="POINT or POINT:MISHAP (kill)")
     parser.add_argument("--fault", type=Fault.of, action="append", default=[], help="NAME or NAME@METHOD:/path")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--skew", type=float, default=0.0, help="seconds by which the operator's clock is ahead")
+    parser.add_argument("--jump", type=float, default=0.0, help="seconds by which it jumps on the way")
     parser.add_argument("--points", action="store_true", help="also list all crash points")
     given = parser.parse_args()
-    played = play(Schedule(given.operation, dict(given.at), tuple(given.fault), given.seed))
+    played = play(Schedule(given.operation, dict(given.at), tuple(given.fault), given.seed, given.skew, given.jump))
     if given.points:
         print("\n".join(f"{number} {name}" for number, name in enumerate(played.points)))
     print(played)

@@ -27,6 +27,7 @@ class Books:
         self.over = timedelta(0)
         """In time at the price of the pods."""
         self.looks = 0
+        self.blind = False
         scene.cluster.watch(self._look)
 
     def close(self) -> None:
@@ -42,7 +43,7 @@ class Books:
         return sum((scene.sim.cloud.ledger.spent(now, subject=p) for p in pods), Decimal(0))
 
     def _look(self, plural: str, kind: str, raw: dict[str, Any]) -> None:
-        if plural != GPUPODS or self._scene.cluster.restored:
+        if plural != GPUPODS or self.blind or self._scene.cluster.restored:
             return  # a status from before its pods knows nothing of their money
         uid, cost = raw["metadata"]["uid"], (raw.get("status") or {}).get("cost")
         billed, now = self.billed(uid), self._scene.clock.now()
@@ -52,6 +53,7 @@ class Books:
         self._worst[uid] = Decimal(cost["maxBurn"]) if cost and cost.get("maxBurn") is not None else None
         if cost is None or kind == "DELETED" or not billed:
             return
+        now = self._scene.own.now()
         if kind != "LAST" and not self._knows_its_pods(raw["status"].get("attempt") or {}):
             return
         self.looks += 1
@@ -60,7 +62,7 @@ class Books:
     def _knows_its_pods(self, attempt: dict[str, Any]) -> bool:
         """No create is open, and none that was given up may still show a pod."""
         late = attempt.get("mayLandUntil")
-        may_land = late is not None and parse_time(late) > self._scene.clock.now()
+        may_land = late is not None and parse_time(late) > self._scene.own.now()
         return bool(attempt.get("podId")) and not attempt.get("unknownSince") and not may_land
 
     def _compare(self, told_now: Decimal, billed: Decimal, now: datetime, uid: str) -> None:

@@ -53,7 +53,7 @@ class OperatorProcess:
         self.tasks: set[asyncio.Task[Any]] = set()
         self.died = asyncio.Event()
         self.accounts = Accounts(
-            scene.clock,
+            scene.own,
             base_url=scene.sim.url,
             on_call=lambda call, *_: self.point(f"after runpod.{call}"),
             jitter=lambda: 0.5,
@@ -61,7 +61,7 @@ class OperatorProcess:
         )
         self.world = World(
             settings=scene.settings,
-            clock=scene.clock,
+            clock=scene.own,
             cluster=Mortal(scene.cluster, "cluster", self.point),
             accounts=self.accounts,
             hub=Mortal(scene.hub, "hub", self.point),

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import aiohttp
 
-from chaoskit.clock import START, LoopClock
+from chaoskit.clock import START, LoopClock, OwnClock
 from chaoskit.cluster import MemoryCluster, Raw
 from chaoskit.hosts import Hosts
 from chaoskit.hub import EmptyHub
@@ -51,8 +51,10 @@ class Scene:
     def __init__(self, folder: Path, seed: int = 0, **settings: Any) -> None:
         self.clock = LoopClock()
         self.cluster = MemoryCluster(self.clock)
-        self.hosts = Hosts(self.clock)
-        self.hub = EmptyHub(self.clock)
+        self.own = OwnClock()
+        """The operator's; tests set its `skew`."""
+        self.hosts = Hosts(self.own)
+        self.hub = EmptyHub(self.own)
         self.points = Points()
         self.instance = "inst"
         self.deaths = 0

@@ -97,6 +97,10 @@ class Schedule:
     mishaps: Mapping[int, Mishap] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     seed: int = 0
+    skew: float = 0.0
+    """Seconds by which the operator's clock is ahead from the start."""
+    jump: float = 0.0
+    """Seconds by which it jumps, half a minute into the operation."""
 
     @property
     def command(self) -> str:
@@ -105,6 +109,8 @@ class Schedule:
             self.operation,
             *(f"--at {n}:{m}" for n, m in sorted(self.mishaps.items())),
             *(f"--fault {f}" for f in self.faults),
+            *((f"--skew {self.skew:g}",) if self.skew else ()),
+            *((f"--jump {self.jump:g}",) if self.jump else ()),
         ]
         return f"python -m chaoskit {' '.join(words)} --seed {self.seed}"
 
@@ -153,6 +159,7 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
     operation = OPERATIONS[schedule.operation]
     heard = _Errors()
     async with Scene(folder, schedule.seed) as scene:
+        scene.own.skew = timedelta(seconds=schedule.skew)
         log = logging.getLogger("gpupod_operator")
         log.addHandler(heard)
         broken: list[str] = []
@@ -162,7 +169,13 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
             for fault in schedule.faults:
                 fault.arm(scene)
             await operation.act(scene)
-            await scene.until(lambda: operation.done(scene), operation.within)
+            if schedule.jump:
+                await scene.pause(timedelta(seconds=30))
+                scene.own.skew += timedelta(seconds=schedule.jump)
+                scene.books.blind = True  # an hour that was not is an hour too much or too little in any book
+            # what is to be done at a moment is done an hour later by a clock that was put back by one
+            late = timedelta(seconds=max(-schedule.skew, -schedule.jump, 0.0))
+            await scene.until(lambda: operation.done(scene), operation.within + late)
             scene.points.armed = False
             await scene.pause(QUIET)
             await scene.until(lambda: operation.done(scene), timedelta(minutes=10))

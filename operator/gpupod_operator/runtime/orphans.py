@@ -118,14 +118,16 @@ class OrphanHunter:
                 if sight.seen[ghost.id] >= READS:
                     await self._end(account, ghost, "a create of a deleted object landed late")
             if world.settings.reap_orphans:
-                await self._reap(account, sight.orphans, fleet)
+                # counted in looks, as nobody vouches that our clock and the vendor's agree on an age
+                old = tuple(p for p in sight.orphans if sight.seen[p.id] > AGE / self._every)
+                await self._reap(account, old, fleet)
         orphans = self._orphans()
         self._report(orphans)
         return orphans
 
     async def run(self, stop: asyncio.Event) -> None:
         """Every ten ticks of the observer."""
-        every = 10 * self._world.settings.observe_every
+        every = self._every.total_seconds()
         await self._open_own()  # its account is listed from now on, whether or not any object exists
         while not stop.is_set():
             try:
@@ -133,6 +135,10 @@ class OrphanHunter:
                     await stop.wait()
             except TimeoutError:
                 await self.look()
+
+    @property
+    def _every(self) -> timedelta:
+        return timedelta(seconds=10 * self._world.settings.observe_every)
 
     async def _open_own(self) -> None:
         """Asked again at each look: the key may be mounted, replaced or accepted later."""

@@ -90,7 +90,7 @@ def adopt(scope: Scope) -> Step | None:
             generation=scope.identity.generation,
             intent=AttemptIntent.NONE,
             pod_id=wanted,
-            created_at=pod.created_at or scope.now,
+            created_at=min(pod.created_at or scope.now, scope.now),
             seen=True,
         ),
         spent_adoptions=(*(scope.status.spent_adoptions or ()), wanted)[-10:],

@@ -141,7 +141,7 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
                 "backoff": None,
                 "refusals": None,
                 "waiting_since": None,
-                "created_at": pod.created_at or scope.now,
+                "created_at": _created_at(scope, pod, base if known else None),
                 "seen": True,
                 # a pod that an older status does not know was not made by a create of this attempt: as if adopted
                 "taken_over": not known or None,
@@ -152,6 +152,16 @@ def _take_over(scope: Scope, pod: ProviderPod, why: str) -> Step | None:
     scope.pod = pod
     scope.condition("Provisioned", True, Reason.TAKEN_OVER, f"pod {pod.id} is taken over: {why}")
     return None
+
+
+def _created_at(scope: Scope, pod: ProviderPod, ordered: Attempt | None) -> datetime:
+    """By our own clock, which all deadlines are counted by: not before our order, and never in the future.
+
+    RunPod's clock may be off by any amount, and a pod that is an hour old at once would be moved or ended at once.
+    """
+    since = (ordered.intent_time or ordered.unknown_since) if ordered is not None else None
+    told = pod.created_at or scope.now
+    return min(max(told, since) if since is not None else told, scope.now)
 
 
 def _foreign_attempt(scope: Scope, pod: ProviderPod) -> Attempt:
