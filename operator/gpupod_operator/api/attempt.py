@@ -98,6 +98,8 @@ class Attempt(ApiModel):
     """Until then a create that was given up may still show a pod."""
     unlaunched_start: Time | None = None
     """The pod's start for which it was told that nothing was launched."""
+    per_hour: Money | None = None
+    """USD per hour while it runs: as listed before the create, then as billed. Kept while the pod is stopped."""
     accrued_before: Money | None = None
     """USD that earlier attempts had cost when the newest of them was proven gone."""
     refused: RefusedAct | None = None

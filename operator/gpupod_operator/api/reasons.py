@@ -73,6 +73,10 @@ class Reason(StrEnum):
     HOST_VOLUME_KEPT = "HostVolumeKept"
     BREAKER_OPEN = "BreakerOpen"
     UNLAUNCHED = "Unlaunched"
+    ACCOUNT_CEILING = "AccountCeiling"
+    NAMESPACE_CEILING = "NamespaceCeiling"
+    POD_CEILING = "PodCeiling"
+    CEILING_QUEUE = "CeilingQueue"
     # The provider.
     UNAUTHORIZED = "Unauthorized"
     FORBIDDEN = "Forbidden"

@@ -72,6 +72,10 @@ REMEDIES: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.REPLACE_BLOCKED: "Remove what the message names as blocking, or set updateStrategy to OnDelete.",
         # Money and permission.
         Reason.NO_COMPUTE_AVAILABLE: "Set spend.allowPaid to true.",
+        Reason.ACCOUNT_CEILING: "Wait for other pods to end, raise --max-hourly-account, or choose a cheaper pod.",
+        Reason.NAMESPACE_CEILING: "Wait for other pods to end, raise --max-hourly-namespace, or choose a cheaper pod.",
+        Reason.POD_CEILING: "Wait for other pods to end, or raise --max-pods.",
+        Reason.CEILING_QUEUE: "Wait: an older GpuPod is first. Delete or stop that one if it is not wanted.",
         Reason.INSUFFICIENT_BALANCE: "Top up the RunPod account, or raise its spend limit.",
         Reason.PRICE_OVER_CAP: "Raise maxPricePerHour, or name cheaper candidates.",
         Reason.GPU_COUNT_MISMATCH: "Nothing to do: the pod is undone and another one is asked for.",

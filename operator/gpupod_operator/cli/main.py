@@ -49,6 +49,13 @@ def run(
     reap_orphans: Annotated[
         bool | None, typer.Option(help="Delete pods of this operator whose object is gone and that were never Ready.")
     ] = None,
+    max_hourly_account: Annotated[
+        str | None, typer.Option(help="USD per hour that all pods of an account may bill, e.g. 25.00.")
+    ] = None,
+    max_hourly_namespace: Annotated[
+        str | None, typer.Option(help="USD per hour that the pods of one namespace may bill.")
+    ] = None,
+    max_pods: Annotated[int | None, typer.Option(help="Pods that may run or be on their way at once.")] = None,
     ssh_identity_file: Annotated[str | None, typer.Option(help="IdentityFile in the rendered ssh_config.")] = None,
     ssh_known_hosts_file: Annotated[
         str | None, typer.Option(help="UserKnownHostsFile in the rendered ssh_config.")
@@ -72,6 +79,9 @@ def run(
         "visit_every": _seconds("--visit-every", visit_every),
         "create_settle": _seconds("--create-settle", create_settle),
         "reap_orphans": reap_orphans,
+        "max_hourly_account": max_hourly_account,
+        "max_hourly_namespace": max_hourly_namespace,
+        "max_pods": max_pods,
         "ssh_identity_file": ssh_identity_file,
         "ssh_known_hosts_file": ssh_known_hosts_file,
         "leader_elect": leader_elect,

@@ -14,13 +14,13 @@ from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
 from gpupod_operator.core.gpupod.decide import decide
 from gpupod_operator.core.gpupod.scope import Identity, Scope
 from gpupod_operator.core.gpupod.settle import Settled
-from gpupod_operator.core.plan import CreatePod, Need, Plan, Transition
+from gpupod_operator.core.plan import CreatePod, Need, Plan, StartPod, Transition
 from gpupod_operator.ports import ApiConflict, ApiForbidden, ApiInvalid, ApiNotFound, ApiUnavailable
 from gpupod_operator.runtime.executor import Executor, NotLeading
 from gpupod_operator.runtime.gather import Gatherer
 from gpupod_operator.runtime.reaping import came_into_use
 from gpupod_operator.runtime.slot import Slot
-from gpupod_operator.runtime.snapshot import follow_pod, snapshot
+from gpupod_operator.runtime.snapshot import follow_pod, room_of, snapshot
 
 if TYPE_CHECKING:
     from gpupod_operator.runtime.world import World
@@ -83,7 +83,12 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
     parsed = world.registrations.parsed(raw)
     spec, before = parsed.spec, parsed.status
     plan, scope = await _decide(world, slot, raw, spec, before)
-    raw = await _commit(world, slot, raw, before, plan.status)
+    if isinstance(plan.action, (CreatePod, StartPod)) and not _promised(world, slot, plan):
+        return Passed(timedelta(0))
+    try:
+        raw = await _commit(world, slot, raw, before, plan.status)
+    finally:
+        world.commitments.release(slot.uid)  # the intent speaks for itself, or there is none
     _tell(world, raw, plan.transitions)
     _log(slot, plan)
     slot.failures = 0
@@ -106,6 +111,15 @@ async def _pass(world: World, slot: Slot, raw: dict[str, Any]) -> Passed:
     _tell(world, raw, after.transitions)
     _log(slot, after)
     return Passed(after.wake)
+
+
+def _promised(world: World, slot: Slot, plan: Plan) -> bool:
+    """Room under the ceilings is taken in the moment of the decision; False: somebody was faster, decide anew."""
+    assert plan.status.attempt is not None
+    if slot.account is None:
+        return True  # the executor will not find it, either
+    account, price = slot.account, plan.status.attempt.per_hour
+    return world.commitments.take(slot.uid, account.identity.id, account.observer.inventory, price) is None
 
 
 def _after_create(world: World, slot: Slot, scope: Scope, settled: Settled) -> Plan | None:
@@ -148,6 +162,7 @@ async def _decide(
     status = before
     plan = Plan(status=before)
     for _ in range(ROUNDS):
+        facts = dataclasses.replace(facts, room=room_of(world, slot))  # of this moment: nothing is awaited until take()
         scope = Scope(identity, spec, before, facts, world.clock.now(), world.policy, entropy)
         plan = decide(scope)
         if not plan.needs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from pydantic import Field, StringConstraints
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from gpupod_operator.core.policy import Policy
+from gpupod_operator.core.room import Ceilings
 
 RUNPOD_API = "https://api.runpod.io"
 HUB = "https://huggingface.co"
@@ -32,6 +34,9 @@ class Settings(BaseSettings):
     visit_every: float = Field(default=30.0, gt=0)
     create_settle: float = Field(default=60.0, gt=0)
     reap_orphans: bool = False
+    max_hourly_account: Decimal | None = Field(default=None, ge=0)
+    max_hourly_namespace: Decimal | None = Field(default=None, ge=0)
+    max_pods: int | None = Field(default=None, ge=0)
     ssh_identity_file: str = "~/.ssh/id_ed25519"
     ssh_known_hosts_file: str = "~/.ssh/gpupod_known_hosts"
     lease_name: str = "gpupod-operator"
@@ -41,6 +46,10 @@ class Settings(BaseSettings):
     metrics_port: int = 9090
     log_format: str = Field(default="json", pattern="^(json|plain)$")
     log_level: str = "INFO"
+
+    def ceilings(self) -> Ceilings:
+        """What all objects together may use."""
+        return Ceilings(self.max_hourly_account, self.max_hourly_namespace, self.max_pods)
 
     def policy(self) -> Policy:
         """The operator's own timings for the decisions."""

@@ -11,6 +11,7 @@ from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.api.sweepcell import SweepCellStatus
 from gpupod_operator.core.gpupod.scope import Facts
+from gpupod_operator.core.room import Room
 from gpupod_operator.core.sweepcell.summary import cells_summary
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.store import key_of
@@ -41,7 +42,16 @@ def snapshot(world: World, slot: Slot, raw: dict[str, Any], spec: GpuPodSpec, be
         install=slot.install,
         ghost_deletes=slot.ghost_deletes,
         agent_tree=world.agent_tree,
+        room=room_of(world, slot),
     )
+
+
+def room_of(world: World, slot: Slot) -> Room | None:
+    """What the ceilings leave to the object at this moment; None without ceilings, and before its account is known."""
+    if slot.account is None:
+        return None
+    account = slot.account
+    return world.commitments.room(slot.uid, slot.key[0], account.identity.id, account.observer.inventory)
 
 
 def follow_pod(world: World, slot: Slot, before: GpuPodStatus) -> None:

@@ -17,6 +17,7 @@ from gpupod_operator.render.rows import Row, Verdict
 from gpupod_operator.runpod.accounts import Account, Accounts
 from gpupod_operator.runpod.keys import KeySource
 from gpupod_operator.runtime.claims import Claims
+from gpupod_operator.runtime.commitments import Commitments
 from gpupod_operator.runtime.credentials import Credentials
 from gpupod_operator.runtime.figures import Figures
 from gpupod_operator.runtime.fleet import FleetState
@@ -67,6 +68,7 @@ class World:
         self.cell_slots = Slots()
         self.teller = Teller(cluster, metrics)
         self.credentials = Credentials(cluster, settings)
+        self.commitments = Commitments(settings.ceilings())
         self.fleet = FleetState(cluster, settings.namespace)
         self.readings = Readings(self._wake_cells)
         self.mark_conf: Callable[[str], None] = lambda _: None
@@ -167,6 +169,7 @@ class World:
     def _gpupod_changed(self, key: Key, after: dict[str, Any] | None) -> None:
         # a younger object that waits for a name is woken when its holder changes or goes
         self.slots.wake(self.registrations.changed(key, after))
+        self.slots.wake(self.commitments.changed(key, after))
         self.mark_conf(key[0])
         self.cell_slots.wake(frozenset(raw["metadata"]["uid"] for raw in self.store.cells_of(key)))
         if after is None:

@@ -24,6 +24,8 @@ class Choice:
     candidate: AttemptCandidate
     offer: GpuOffer
     why: str
+    price: Decimal | None = None
+    """USD per hour of the whole pod as the catalog lists it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def choose(spec: GpuPodSpec, offers: tuple[GpuOffer, ...], *, tried: tuple[int, 
             offer,
             f"candidate {index + 1} of {len(resolved)}: {candidate.count}x {candidate.gpu_type} "
             f"({candidate.cloud}){where}{cost}",
+            price,
         )
     if over and len(over) == len(resolved):
         return NoChoice(Reason.PRICE_OVER_CAP, "; ".join(over) + ". Raise maxPricePerHour or name cheaper candidates")

@@ -8,6 +8,7 @@ from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptInte
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.burn import may_land_until
 from gpupod_operator.core.gpupod.candidates import Choice, choose
+from gpupod_operator.core.gpupod.ceilings import check_ceilings
 from gpupod_operator.core.gpupod.drift import HASH_VERSION, spec_hash
 from gpupod_operator.core.gpupod.limits import total_used_up
 from gpupod_operator.core.gpupod.requests import build_request
@@ -35,6 +36,9 @@ def create(scope: Scope, *, cause: AttemptCause, why: str) -> Step:
             if choice.reason is Reason.NO_CAPACITY
             else Wait(choice.reason, choice.message, stalled=True)
         )
+    full = check_ceilings(scope, choice.price)
+    if full is not None:
+        return full
     if not scope.facts.listed_now:
         return Ask(frozenset({Need.LIST}))
     inventory = scope.facts.inventory
@@ -102,6 +106,7 @@ def _post(scope: Scope, choice: Choice, cause: AttemptCause, why: str) -> Step:
             nonce=nonce,
             retired_nonces=before.retired_nonces if before is not None else None,
             may_land_until=may_land_until(before),
+            per_hour=choice.price,
             accrued_before=before.accrued_before if before is not None else None,
             candidate=choice.candidate,
             cause=cause,

@@ -181,6 +181,7 @@ def retire(scope: Scope, reason: str) -> None:
             id=None,
             retired_nonces=_retired(attempt),
             may_land_until=may_land_until(attempt),
+            per_hour=attempt.per_hour,
             cause=attempt.cause,
             accrued_before=total,
         ),

@@ -10,6 +10,7 @@ from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gate import DrainFirst, GateReason
 from gpupod_operator.core.gpupod import migration, permission, stopping
 from gpupod_operator.core.gpupod.bargain import bargain_problem, zero_gpus
+from gpupod_operator.core.gpupod.ceilings import check_ceilings
 from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
@@ -85,7 +86,8 @@ def _asked_to_move(scope: Scope) -> bool:
 
 def _start(scope: Scope) -> Step:
     """A start pays as a create does: nothing is left to spend, nothing is started, and the wish to start is kept."""
-    used_up = total_used_up(scope)
+    attempt = scope.status.attempt
+    used_up = total_used_up(scope) or check_ceilings(scope, attempt.per_hour if attempt is not None else None)
     if used_up is not None:
         scope.put(ended=scope.before.ended)
     return used_up or stopping.start(scope)

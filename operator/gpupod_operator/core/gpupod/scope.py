@@ -17,6 +17,7 @@ from gpupod_operator.core.ownership import Foreign, OwnedPod, claim
 from gpupod_operator.core.plan import Action, Need
 from gpupod_operator.core.policy import Policy
 from gpupod_operator.core.provider import AccountIdentity, GpuOffer, Inventory, NetworkVolume, ProviderPod
+from gpupod_operator.core.room import Room
 from gpupod_operator.core.shell import ShellReading, ShellTarget
 
 
@@ -100,6 +101,8 @@ class Facts:
     install: InstallTry | None = None
     agent_tree: str | None = None
     """Tree hash of the agent that this operator ships."""
+    room: Room | None = None
+    """What the operator's ceilings leave to this object; None where none is set."""
 
 
 class Presence(StrEnum):

@@ -40,6 +40,7 @@ def bill(per_hour: Decimal, since: datetime, until: datetime) -> Decimal:
 
 def checkpoint(scope: Scope) -> None:
     """Move the checkpoint when the price that is being paid changed, or the worst case; otherwise write nothing."""
+    _running_price(scope)
     rate = _rate(scope)
     before = scope.status.cost
     if rate is not None and rate != _paid(before):
@@ -58,6 +59,14 @@ def checkpoint(scope: Scope) -> None:
         worst = max_burn(scope, accrued(scope))
         if worst != cost.max_burn:
             scope.put(cost=cost.model_copy(update={"max_burn": worst}))
+
+
+def _running_price(scope: Scope) -> None:
+    """What the pod bills while it runs stays on record for when it is stopped, which shows as 0."""
+    pod, attempt = scope.pod, scope.status.attempt
+    seen = scope.presence in (Presence.PRESENT, Presence.FRESH) and pod is not None and attempt is not None
+    if seen and pod is not None and attempt is not None and pod.cost_per_hour and attempt.per_hour != pod.cost_per_hour:
+        scope.put_attempt(per_hour=pod.cost_per_hour)
 
 
 def charge(scope: Scope, pod: ProviderPod, since: datetime) -> None:

@@ -11,6 +11,15 @@ from gpupod_operator.core.gpupod.scope import Act, Presence, Release, Scope, Ste
 from gpupod_operator.core.gpupod.unlaunched import note_unlaunched
 from gpupod_operator.core.provider import ProviderState
 
+DEFERRING = (
+    Reason.NO_COMPUTE_AVAILABLE,
+    Reason.ACCOUNT_CEILING,
+    Reason.NAMESPACE_CEILING,
+    Reason.POD_CEILING,
+    Reason.CEILING_QUEUE,
+)
+"""Nothing is rented because somebody who pays said so."""
+
 
 def conclude(scope: Scope, step: Step | None) -> GpuPodStatus:
     """The full new status. Conditions that this pass could not judge keep what they said."""
@@ -139,7 +148,7 @@ def phase(scope: Scope, step: Step | None) -> Phase:
         return Phase.TERMINATING
     reason = step.reason if isinstance(step, (Wait, Act)) else None
     ended, pod = scope.status.ended, scope.pod
-    if reason is Reason.NO_COMPUTE_AVAILABLE:
+    if reason in DEFERRING and (pod is None or scope.presence in (Presence.NONE, Presence.GONE)):
         return Phase.DEFERRED
     if reason in (Reason.NO_CAPACITY, Reason.INSUFFICIENT_BALANCE):
         return Phase.WAITING_FOR_CAPACITY
