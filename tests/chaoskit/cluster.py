@@ -91,6 +91,10 @@ class MemoryCluster:
         self.restored = True
         self._keep(plural, {**_copy(self._saved), "metadata": _copy(held["metadata"])})
 
+    def clone(self, plural: str, raw: Raw) -> Raw:
+        """An object of another cluster, uid, finalizers, status and all."""
+        return self._keep(plural, _copy(raw))
+
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Told (plural, ADDED or MODIFIED or DELETED, object) after each change. Returns the way out."""
         self._watchers.append(watcher)

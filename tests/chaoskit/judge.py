@@ -33,7 +33,7 @@ def _two_at_once(scene: Scene, *, faulty: bool) -> Iterator[str]:
     """I1: at most one billed pod per GpuPod, a ghost excepted."""
     now = scene.clock.now()
     by_owner: dict[str, list[tuple[object, object, str]]] = {}
-    for pod in scene.sim.cloud.pods.values():
+    for pod in scene.pods():
         if pod.owner:
             by_owner.setdefault(pod.owner, []).append((pod.created_at, pod.deleted_at or now, pod.id))
     for owner, spans in by_owner.items():
@@ -45,7 +45,7 @@ def _two_at_once(scene: Scene, *, faulty: bool) -> Iterator[str]:
 
 def _too_many(scene: Scene, operation: Operation, *, faulty: bool) -> Iterator[str]:
     """A crash alone never makes a pod more than the operation needs."""
-    made = sum(1 for p in scene.sim.cloud.pods.values() if p.owner)
+    made = sum(1 for p in scene.pods() if p.owner)
     if not faulty and made > operation.pods:
         yield f"{made} pods were made where {operation.pods} were needed"
 
@@ -61,9 +61,10 @@ def _outlived(scene: Scene, operation: Operation) -> Iterator[str]:
 def _foreign(scene: Scene) -> Iterator[str]:
     """I3: no foreign pod is ever written to, an adopted one excepted."""
     named = {(raw["spec"].get("adopt") or {}).get("podId") for raw in scene.cluster.objects[GPUPODS].values()}
-    strangers = {p.id for p in scene.sim.cloud.pods.values() if not p.owner} - named
+    mine = {p.id for p in scene.pods() if p.owner}
+    strangers = set(scene.sim.cloud.pods) - mine - named
     for entry in scene.sim.journal.mutations():
-        if entry.pod in strangers and entry.key == "main" and entry.path != "/v2/pods":
+        if entry.pod in strangers and entry.key == scene.key_alias and entry.path != "/v2/pods":
             yield f"I3: {entry.method} {entry.path} on a foreign pod"
 
 

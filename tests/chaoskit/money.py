@@ -39,7 +39,7 @@ class Books:
         """USD of all pods that were ever made for the object."""
         scene = self._scene
         now = scene.clock.now()
-        pods = [p.id for p in scene.sim.cloud.pods.values() if (p.owner or "").endswith(f"/{uid}")]
+        pods = [p.id for p in scene.pods() if (p.owner or "").endswith(f"/{uid}")]
         return sum((scene.sim.cloud.ledger.spent(now, subject=p) for p in pods), Decimal(0))
 
     def _look(self, plural: str, kind: str, raw: dict[str, Any]) -> None:
@@ -68,7 +68,7 @@ class Books:
     def _compare(self, told_now: Decimal, billed: Decimal, now: datetime, uid: str) -> None:
         if told_now + GRAIN < billed:
             self.broken.append(f"money at {now:%H:%M:%S}: ${told_now:.4f} in status, ${billed:.4f} billed")
-        prices = [p.price for p in self._scene.sim.cloud.pods.values() if (p.owner or "").endswith(f"/{uid}")]
+        prices = [p.price for p in self._scene.pods() if (p.owner or "").endswith(f"/{uid}")]
         over = max(told_now - billed - GRAIN, Decimal(0)) / max(prices)
         self.over = max(self.over, timedelta(hours=float(over)))
 

@@ -175,7 +175,7 @@ def _is_stopped(scene: Scene) -> bool:
 
 
 def _moved(scene: Scene) -> bool:
-    return scene.ready() and _at_work(scene) and len(scene.sim.cloud.pods) >= 2 and len(scene.alive()) == 1
+    return scene.ready() and _at_work(scene) and len(scene.pods()) >= 2 and len(scene.alive()) == 1
 
 
 def _gone(scene: Scene) -> bool:

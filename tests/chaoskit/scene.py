@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 from collections.abc import Callable
@@ -46,9 +47,12 @@ def gpupod(**changes: Any) -> dict[str, Any]:
 
 
 class Scene:
-    """`async with Scene(folder) as scene:` on a loop of virtual time. `settings` are the operator's flags."""
+    """`async with Scene(folder) as scene:` on a loop of virtual time. `settings` are the operator's flags.
 
-    def __init__(self, folder: Path, seed: int = 0, **settings: Any) -> None:
+    `beside`: another cluster whose operator has a key of the same account.
+    """
+
+    def __init__(self, folder: Path, seed: int = 0, beside: Scene | None = None, **settings: Any) -> None:
         self.clock = LoopClock()
         self.cluster = MemoryCluster(self.clock)
         self.own = OwnClock()
@@ -56,7 +60,9 @@ class Scene:
         self.hosts = Hosts(self.own)
         self.hub = EmptyHub(self.own)
         self.points = Points()
-        self.instance = "inst"
+        self.instance = "inst" if beside is None else "other-inst"
+        self.key_alias = "main" if beside is None else "second"
+        self._beside = beside
         self.deaths = 0
         self._away_until = START
         self.foreign: list[str] = []
@@ -69,11 +75,15 @@ class Scene:
 
     async def __aenter__(self) -> Self:
         asyncio.get_running_loop().set_task_factory(owning_tasks)
-        self.sim = await self._stack.enter_async_context(RunPodSimulator(clock=_Stepped(self.clock)))
+        if self._beside is None:
+            self.sim = await self._stack.enter_async_context(RunPodSimulator(clock=_Stepped(self.clock)))
+        else:
+            self.sim = self._beside.sim
+            _second_key(self.sim)
         self.hosts.sim = self.sim
         self.books = Books(self)
-        key = self._folder / "key"
-        key.write_text(self.sim.key())
+        key = self._folder / self.key_alias
+        key.write_text(self.sim.key(self.key_alias))
         self.settings = Settings(runpod_key_file=key, runpod_api=self.sim.url, **self._flags)
         self.start()
         self._keeper = asyncio.create_task(self._keep())
@@ -146,9 +156,13 @@ class Scene:
         pod = self.sim.cloud.pods.get(self.pod_id(name) or "")
         return self.is_true("Ready", name) and pod is not None and pod.alive and self.status(name)["phase"] == "Ready"
 
+    def pods(self) -> list[SimPod]:
+        """Pods that were ever made for this cluster or by hand; not those of another one."""
+        return [p for p in self.sim.cloud.pods.values() if not p.owner or p.owner.startswith(f"{self.instance}/")]
+
     def alive(self) -> list[SimPod]:
-        """Pods that exist at the vendor."""
-        return [p for p in self.sim.cloud.pods.values() if p.alive]
+        """Of these, the ones that exist at the vendor."""
+        return [p for p in self.pods() if p.alive]
 
     async def make_by_hand(self, ports: list[str], env: dict[str, str] | None = None) -> str:
         """A pod of this account that no operator made."""
@@ -207,6 +221,13 @@ class Scene:
 
 class Unfinished(AssertionError):
     """What was to happen did not happen in time; the text is the story."""
+
+
+def _second_key(sim: RunPodSimulator) -> None:
+    account = next(a for a in sim.cloud.accounts.values() if any(k.alias == "main" for k in a.keys))
+    if all(key.alias != "second" for key in account.keys):
+        first = account.keys[0]
+        account.keys.append(dataclasses.replace(first, alias="second", secret=first.secret[:-4] + "2222"))
 
 
 class _Stepped(VirtualClock):

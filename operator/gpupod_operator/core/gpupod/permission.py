@@ -55,8 +55,20 @@ def ask(scope: Scope, reason: GateReason, *, act: GateAct | None = None) -> Step
     renewed = keep_agent(scope)
     if renewed is not None:
         return renewed
-    edit = f'wait until it can be read, or give the data up with {ABANDON_DATA}: "{scope.pod_id}: <reason>"'
-    return Wait(verdict.reason, f"{reason} of pod {scope.pod_id} is held: {verdict.why}; {edit}")
+    held = f"{reason} of pod {scope.pod_id} is held: {verdict.why}; {_remedy(scope, verdict.reason)}"
+    return Wait(verdict.reason, held, stalled=verdict.reason in (Reason.ADOPT_FOREIGN, Reason.ACCOUNT_MISMATCH))
+
+
+def _remedy(scope: Scope, reason: Reason) -> str:
+    """What a person can do about an act that cannot be judged. What is not ours is not ours to give up, either."""
+    if reason is Reason.ADOPT_FOREIGN:
+        return (
+            "it is not touched. Give the operator the --instance-id that made it, or set deletionPolicy to Orphan: "
+            "then the object can be deleted without it"
+        )
+    if reason is Reason.ACCOUNT_MISMATCH:
+        return "nothing is done with another key"
+    return f'wait until it can be read, or give the data up with {ABANDON_DATA}: "{scope.pod_id}: <reason>"'
 
 
 def question(scope: Scope, reason: GateReason, act: GateAct | None) -> GateQuestion:
