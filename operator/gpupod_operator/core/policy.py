@@ -18,6 +18,7 @@ class Policy:
     """An ambiguous create is looked for on complete lists for at least this long (lists lag up to a minute)."""
     fresh_grace: timedelta = timedelta(seconds=60)
     """A pod just created may answer 404 (up to 30 s) and be missing from lists: still ours, never "gone"."""
+    order_patience_least: timedelta = timedelta(seconds=30)
     lists_for_gone: int = 2
     """Complete lists in a row without the id, beside a GET 404, that prove a pod gone."""
     backoff_first: timedelta = timedelta(seconds=30)
@@ -27,3 +28,8 @@ class Policy:
     recheck: timedelta = timedelta(seconds=60)
     """How soon a waiting object looks again by itself."""
     image_keep: int = 3
+
+    @property
+    def order_patience(self) -> timedelta:
+        """How long a stop or delete that was ordered may go without showing before it is ordered again: four lists."""
+        return max(4 * self.observe_every, self.order_patience_least)

@@ -157,7 +157,7 @@ def confirm_gone(scope: Scope) -> Step | None:
 
 def delete_again_after(scope: Scope) -> timedelta:
     """How long a deleted pod may still be shown before the DELETE is repeated."""
-    return max(4 * scope.policy.observe_every, timedelta(seconds=30))
+    return scope.policy.order_patience
 
 
 def retire(scope: Scope, reason: str) -> None:

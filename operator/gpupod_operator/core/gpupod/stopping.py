@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from gpupod_operator.api.annotations import RESUME
 from gpupod_operator.api.gpupod_status import Attempt, AttemptCause, AttemptIntent, Ended, Receipt
@@ -43,7 +43,7 @@ def stop(scope: Scope, reason: GateReason, why: str, *, ends: bool = True) -> St
     attempt = scope.status.attempt
     assert attempt is not None
     if attempt.intent is AttemptIntent.STOP and attempt.intent_time is not None:
-        again = attempt.intent_time + max(4 * scope.policy.observe_every, timedelta(seconds=30))
+        again = attempt.intent_time + scope.policy.order_patience
         if scope.now < again:
             scope.wake_in(scope.policy.observe_every)
             return Wait(Reason.STOPPING, f"pod {pod.id} was ordered to stop ({why}); RunPod says {pod.raw_state}")
@@ -157,7 +157,7 @@ def _lift(scope: Scope) -> Step | None:
     attempt, pod = scope.status.attempt, scope.pod
     under_way = attempt is not None and attempt.intent is AttemptIntent.STOP and pod is not None and not _exited(scope)
     if under_way and scope.presence is Presence.PRESENT and attempt is not None and attempt.intent_time is not None:
-        due = attempt.intent_time + max(4 * scope.policy.observe_every, timedelta(seconds=30))
+        due = attempt.intent_time + scope.policy.order_patience
         if scope.now < due:
             scope.wake_in(scope.policy.observe_every)
             return Wait(Reason.STOPPING, f"pod {scope.pod_id} is stopping; then it is started", until=due)
