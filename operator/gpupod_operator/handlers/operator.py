@@ -26,6 +26,7 @@ from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable
 from gpupod_operator.runpod.accounts import Accounts
 from gpupod_operator.runtime.clock import SystemClock
 from gpupod_operator.runtime.health import Health, serve
+from gpupod_operator.runtime.left_behind import left_behind
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.turns import TurnTaking
@@ -62,7 +63,7 @@ async def run(settings: Settings) -> None:
     try:
         # the Lease has a line of its own: its renewal must not stand behind the writes of a fleet
         async with ApiTransport() as lease_line, TurnTaking() as transport:
-            await check_cluster(transport)
+            await check_cluster(transport, settings)
             health.ready = True
             await lead(settings, transport, lease_line, clock, metrics, health, stop)
     except OSError as error:
@@ -71,17 +72,28 @@ async def run(settings: Settings) -> None:
         await runner.cleanup()
 
 
-async def check_cluster(transport: ApiTransport) -> None:
-    """The API server answers and has our CRDs."""
+async def check_cluster(transport: ApiTransport, settings: Settings) -> None:
+    """The API server answers and has our CRDs. Without them it is told what bills on for objects that are gone."""
     for name in CRDS:
         try:
             await transport.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", within=10)
         except ApiNotFound:
+            await _tell_what_bills(transport, settings)
             raise StartError(f"the CRD {name} is not in this cluster: kubectl apply -f crds/") from None
         except ApiForbidden as error:
             raise StartError(f"no right to read the CRD {name}: apply manifests/base/rbac.yaml ({error})") from None
         except ApiUnavailable as error:
             raise StartError(f"the Kubernetes API cannot be reached: {error}") from None
+
+
+async def _tell_what_bills(transport: ApiTransport, settings: Settings) -> None:
+    try:
+        system = await transport.request("GET", "/api/v1/namespaces/kube-system", within=10)
+    except (ApiNotFound, ApiForbidden, ApiUnavailable) as error:
+        log.warning("whether pods of this operator bill cannot be known: %s", error)
+        return
+    for line in await left_behind(settings, settings.instance_id or str(system["metadata"]["uid"])):
+        log.error("%s", line)
 
 
 async def lead(

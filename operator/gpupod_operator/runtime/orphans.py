@@ -93,8 +93,12 @@ class OrphanHunter:
         world = self._world
         await self._open_own()
         lists = [(account, account.observer.inventory) for account in world.opened()]
+        served = True
         try:
             objects = await world.list_served(GPUPODS)
+        except ApiNotFound:
+            # the kind itself is gone, and every object with it: what they left bills, and is told
+            objects, served = (), False
         except API_ERRORS as error:
             log.debug("no look for orphans now: %s", error)
             return self._orphans()
@@ -117,7 +121,7 @@ class OrphanHunter:
             for ghost in them.ghosts:
                 if sight.seen[ghost.id] >= READS:
                     await self._end(account, ghost, "a create of a deleted object landed late")
-            if world.settings.reap_orphans:
+            if world.settings.reap_orphans and served:
                 # counted in looks, as nobody vouches that our clock and the vendor's agree on an age
                 old = tuple(p for p in sight.orphans if sight.seen[p.id] > AGE / self._every)
                 await self._reap(account, old, fleet)
