@@ -33,6 +33,10 @@ class Hosts:
         pod = self.sim.cloud.pods[pod_id]
         return self._hosts.setdefault((pod_id, str(pod.started_at)), Host())
 
+    def orders_of(self, pod_id: str) -> tuple[str, ...]:
+        """Uids of the cells that the agent was told about."""
+        return self._orders.get(id(self.of(pod_id)), ())
+
     async def read(self, target: ShellTarget, key: str, *, level: str = "Auth") -> ShellReading:
         if not await self._answers(target):
             return ShellReading(SshClass.TIMEOUT, "timed out", self._clock.now(), tcp_open=False)

@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from chaoskit.points import Killed, Mishap, Mortal
-from gpupod_operator.api.names import GPUPOD_FINALIZER, GPUPODS
+from gpupod_operator.api.names import GPUPOD_FINALIZER, GPUPODS, SWEEPCELLS
 from gpupod_operator.handlers.gpupod import (
     TEARDOWN_LOOK,
     guarded,
@@ -21,10 +21,12 @@ from gpupod_operator.handlers.gpupod import (
     woken,
 )
 from gpupod_operator.handlers.lifecycle import seed_store
+from gpupod_operator.handlers.sweepcell import follow
 from gpupod_operator.ports import ApiConflict, ApiNotFound, ApiUnavailable
 from gpupod_operator.runpod.accounts import Accounts
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.orphans import OrphanHunter
+from gpupod_operator.runtime.relist import Relist
 from gpupod_operator.runtime.slot import Slot
 from gpupod_operator.runtime.world import World
 from podkit.hosts import TREE
@@ -104,10 +106,12 @@ class OperatorProcess:
             self.died.set()  # it cannot start now and is started again
             return
         self._unwatch = self._scene.cluster.watch(self._event)
-        for raw in await self._scene.cluster.list_all(GPUPODS):
-            self._event(GPUPODS, "ADDED", raw)
+        for plural in (GPUPODS, SWEEPCELLS):
+            for raw in await self._scene.cluster.list_all(plural):
+                self._event(plural, "ADDED", raw)
         asyncio.get_running_loop().create_task(self.world.teller.run())
         asyncio.get_running_loop().create_task(OrphanHunter(self.world).run(asyncio.Event()))
+        asyncio.get_running_loop().create_task(Relist(self.world).run(asyncio.Event()))
 
     async def bury(self) -> None:
         """After its death: nothing of it is left, and its connections are cut."""
@@ -123,14 +127,37 @@ class OperatorProcess:
             await self.accounts.close()
 
     def _event(self, plural: str, kind: str, raw: dict[str, Any]) -> None:
-        if plural != GPUPODS or self.died.is_set():
+        if self.died.is_set():
+            return
+        if plural == SWEEPCELLS:
+            self._cell_event(kind, raw)
             return
         saw(self.world, {"type": kind, "object": raw})  # type: ignore[arg-type]
         uid = raw["metadata"]["uid"]
-        if kind != "DELETED" and uid not in self._lives:
+        # as kopf, which forgets an object that is DELETED and begins anew when it hears of it once more
+        if kind != "DELETED" and (uid not in self._lives or self._lives[uid].done()):
             token = _owner.set(self)
             life = self._live((raw["metadata"]["namespace"], raw["metadata"]["name"]), uid)
             self._lives[uid] = asyncio.get_running_loop().create_task(life)
+            _owner.reset(token)
+
+    def _cell_event(self, kind: str, raw: dict[str, Any]) -> None:
+        """kopf's part for cells, which have no daemon."""
+        world, uid = self.world, raw["metadata"]["uid"]
+        key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
+        if kind == "DELETED":
+            world.store.remove(SWEEPCELLS, key, uid)
+            slot = world.cell_slots.of_uid(uid)
+            if slot is not None:
+                world.cell_slots.close(slot)
+            return
+        changed = world.store.put(SWEEPCELLS, raw)
+        slot = world.cell_slots.open(key, uid)
+        if changed:
+            slot.wake.set()
+        if uid not in self._lives:
+            token = _owner.set(self)
+            self._lives[uid] = asyncio.get_running_loop().create_task(follow(world, slot))
             _owner.reset(token)
 
     async def _live(self, key: tuple[str, str], uid: str) -> None:

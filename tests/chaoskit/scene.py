@@ -19,8 +19,9 @@ from chaoskit.cluster import MemoryCluster, Raw
 from chaoskit.hosts import Hosts
 from chaoskit.hub import EmptyHub
 from chaoskit.money import Books
-from chaoskit.points import WRITES, Mishap, Points
+from chaoskit.points import OF_THE_WATCH, WRITES, Mishap, Points
 from chaoskit.process import OperatorProcess, owning_tasks
+from chaoskit.sweep import KeepingHub, Sweep
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.ports import ApiConflict, ApiUnavailable
 from gpupod_operator.runtime.settings import Settings
@@ -49,16 +50,24 @@ def gpupod(**changes: Any) -> dict[str, Any]:
 class Scene:
     """`async with Scene(folder) as scene:` on a loop of virtual time. `settings` are the operator's flags.
 
-    `beside`: another cluster whose operator has a key of the same account.
+    `beside`: another cluster whose operator has a key of the same account. `cells`: so many are declared for GpuPod
+    `one`, whose workload then finishes them one after another.
     """
 
-    def __init__(self, folder: Path, seed: int = 0, beside: Scene | None = None, **settings: Any) -> None:
+    def __init__(
+        self, folder: Path, seed: int = 0, beside: Scene | None = None, cells: int = 0, **settings: Any
+    ) -> None:
         self.clock = LoopClock()
         self.cluster = MemoryCluster(self.clock)
         self.own = OwnClock()
         """The operator's; tests set its `skew`."""
         self.hosts = Hosts(self.own)
-        self.hub = EmptyHub(self.own)
+        self.hub: EmptyHub | KeepingHub = EmptyHub(self.own)
+        self.sweep: Sweep | None = None
+        if cells:
+            self.hub = KeepingHub(self.own)
+            self.sweep = Sweep(self, self.hub)
+            self.sweep.declare(cells)
         self.points = Points()
         self.instance = "inst" if beside is None else "other-inst"
         self.key_alias = "main" if beside is None else "second"
@@ -76,7 +85,7 @@ class Scene:
     async def __aenter__(self) -> Self:
         asyncio.get_running_loop().set_task_factory(owning_tasks)
         if self._beside is None:
-            self.sim = await self._stack.enter_async_context(RunPodSimulator(clock=_Stepped(self.clock)))
+            self.sim = await self._stack.enter_async_context(self.vendor(_Stepped(self.clock)))
         else:
             self.sim = self._beside.sim
             _second_key(self.sim)
@@ -86,15 +95,22 @@ class Scene:
         key.write_text(self.sim.key(self.key_alias))
         self.settings = Settings(runpod_key_file=key, runpod_api=self.sim.url, **self._flags)
         self.start()
+        self._working = asyncio.create_task(self.sweep.run()) if self.sweep is not None else None
         self._keeper = asyncio.create_task(self._keep())
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._keeper.cancel()
-        await asyncio.gather(self._keeper, return_exceptions=True)
+        for task in (self._keeper, self._working):
+            if task is not None:
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
         if self.process is not None:
             await self.process.bury()
         await self._stack.aclose()
+
+    def vendor(self, clock: VirtualClock) -> RunPodSimulator:
+        """The vendor of this scene."""
+        return RunPodSimulator(clock=clock)
 
     def start(self) -> None:
         self.process = OperatorProcess(self)
@@ -127,6 +143,8 @@ class Scene:
         written = what in WRITES
         if mishap is Mishap.OUTAGE:
             self._away_until = self.clock.now() + OUTAGE
+        if mishap in OF_THE_WATCH:
+            self.cluster.wire.begin(mishap)
         if mishap is Mishap.CONFLICT and when == "before" and written:
             raise ApiConflict("somebody else was faster")
         if mishap is Mishap.LOST and when == "after" and written:

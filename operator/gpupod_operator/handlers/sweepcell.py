@@ -29,7 +29,7 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
     tasks: dict[str, asyncio.Task[None]] = {}
 
     def begin(slot: Slot) -> None:
-        task = tasks[slot.uid] = asyncio.create_task(_loop(world, slot), name=f"cell-{'/'.join(slot.key)}")
+        task = tasks[slot.uid] = asyncio.create_task(follow(world, slot), name=f"cell-{'/'.join(slot.key)}")
         task.add_done_callback(lambda done: over(slot.uid, done))
 
     def over(uid: str, done: asyncio.Task[None]) -> None:
@@ -63,7 +63,8 @@ def register(registry: kopf.OperatorRegistry, world: World) -> None:
         await asyncio.gather(*tasks.values(), return_exceptions=True)
 
 
-async def _loop(world: World, slot: Slot) -> None:
+async def follow(world: World, slot: Slot) -> None:
+    """Pass after pass over one cell, until it may go or is gone."""
     while not slot.gone:
         slot.wake.clear()
         async with slot.lock:
