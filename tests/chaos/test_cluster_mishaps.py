@@ -24,3 +24,13 @@ def test_an_api_server_away_for_ten_minutes_breaks_no_promise(operation):
     points = len(play(Schedule(operation)).points)
     every = range(0, points, max(1, points // 8))
     assert [str(p) for p in run(*(Schedule(operation, {n: Mishap.OUTAGE}) for n in every))] == []
+
+
+@pytest.mark.parametrize("operation", sorted(OPERATIONS))
+def test_nor_does_an_operator_that_dies_during_those_ten_minutes_and_starts_again_and_again(operation):
+    points = len(play(Schedule(operation)).points)
+    every = range(0, points, max(1, points // 4))
+    played = [play(Schedule(operation, {n: Mishap.OUTAGE, n + 1: Mishap.KILL})) for n in every]
+    assert [str(p) for p in played if p.broken] == []
+    # at the last points of some there is nothing left to die at
+    assert any(p.deaths > 1 for p in played), "it cannot start while the API server is away"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from chaoskit.clock import LoopClock
+from chaoskit.wire import Wire
 from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 from gpupod_operator.api.times import format_time
 from gpupod_operator.ports import ApiConflict, ApiNotFound
@@ -41,6 +42,8 @@ class MemoryCluster:
         self.restored = False
         """An older snapshot was put back."""
         self._watchers: list[Watcher] = []
+        self._judges: list[Watcher] = []
+        self.wire = Wire(self._deliver, lambda: ((p, raw) for p, held in self.objects.items() for raw in held.values()))
 
     # What a person does.
 
@@ -94,6 +97,10 @@ class MemoryCluster:
     def clone(self, plural: str, raw: Raw) -> Raw:
         """An object of another cluster, uid, finalizers, status and all."""
         return self._keep(plural, _copy(raw))
+
+    def listen(self, judge: Watcher) -> None:
+        """Told of each change as it is, whatever happens to watches."""
+        self._judges.append(judge)
 
     def watch(self, watcher: Watcher) -> Callable[[], None]:
         """Told (plural, ADDED or MODIFIED or DELETED, object) after each change. Returns the way out."""
@@ -203,5 +210,10 @@ class MemoryCluster:
         self._tell(plural, "DELETED", self.objects[plural].pop(key))
 
     def _tell(self, plural: str, kind: str, raw: Raw) -> None:
+        for judge in self._judges:
+            judge(plural, kind, _copy(raw))
+        self.wire.tell(plural, kind, raw)  # which may keep it: what is stored is replaced and never edited
+
+    def _deliver(self, plural: str, kind: str, raw: Raw) -> None:
         for watcher in tuple(self._watchers):
             watcher(plural, kind, _copy(raw))

@@ -28,7 +28,7 @@ class Books:
         """In time at the price of the pods."""
         self.looks = 0
         self.blind = False
-        scene.cluster.watch(self._look)
+        scene.cluster.listen(self._look)
 
     def close(self) -> None:
         """The last look: what stands in the objects now must hold now, whatever had to be found out meanwhile."""

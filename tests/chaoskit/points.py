@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Mishap(StrEnum):
-    """What happens at a point. All but KILL and OUTAGE strike only where they make sense."""
+    """What happens at a point. CONFLICT and LOST strike only where they make sense."""
 
     KILL = "kill"
     OUTAGE = "outage"
@@ -17,10 +17,17 @@ class Mishap(StrEnum):
     """Before a write to the API server: somebody else was faster."""
     LOST = "lost"
     """After a write to the API server: it took effect, and the answer never came."""
+    REPEATED = "repeated"
+    """For a minute the watch tells each event four times, the last time 20 s late."""
+    REORDERED = "reordered"
+    """For a minute the watch tells every other event after its successor."""
+    DEAF = "deaf"
+    """For a minute the watch tells nothing; then it begins anew with a list."""
 
 
 WRITES = ("cluster.apply_status", "cluster.set_finalizer", "cluster.apply_config")
 """What conflicts and lost answers strike."""
+OF_THE_WATCH = (Mishap.REPEATED, Mishap.REORDERED, Mishap.DEAF)
 
 
 class Killed(BaseException):

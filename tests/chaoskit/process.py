@@ -196,5 +196,5 @@ class OperatorProcess:
             await asyncio.sleep(1)
             return False
         except ApiNotFound:
-            return not present
+            return True  # the pass finds out that it is gone, whether the watch has told it or not
         return True

@@ -16,7 +16,7 @@ import looptime
 
 from chaoskit.judge import judged
 from chaoskit.operations import OPERATIONS
-from chaoskit.points import Mishap
+from chaoskit.points import OF_THE_WATCH, Mishap
 from chaoskit.scene import Scene, Unfinished
 from gpupod_rehearsal.runpod.faults import Target
 
@@ -50,7 +50,7 @@ LASTING = {
 }
 WINDOWS = {"second": 1, "minute": 30, "hour": 1200}
 """Seconds until a window of the vendor's quota opens again."""
-KINDS = (Mishap.KILL, Mishap.KILL, Mishap.KILL, Mishap.OUTAGE, Mishap.CONFLICT, Mishap.LOST)
+KINDS = (*(4 * [Mishap.KILL]), Mishap.OUTAGE, Mishap.CONFLICT, Mishap.LOST, *OF_THE_WATCH)
 QUIET = timedelta(minutes=3)
 """After an operation is done: what comes later must not undo it."""
 
