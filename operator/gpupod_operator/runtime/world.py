@@ -78,6 +78,7 @@ class World:
         self._observing: dict[str, asyncio.Task[None]] = {}
         self._stop = asyncio.Event()
         self._catalogs: dict[str, tuple[datetime, tuple[GpuOffer, ...]]] = {}
+        self._asking_catalog: dict[str, asyncio.Task[tuple[GpuOffer, ...]]] = {}
         self.registrations = Registrations()
         self.claims = Claims()
         self.figures = Figures()
@@ -106,12 +107,23 @@ class World:
         return tuple(self._opened.values())
 
     async def offers(self, account: Account) -> tuple[GpuOffer, ...]:
-        """The GPU catalog, at most ten minutes old."""
+        """The GPU catalog, at most ten minutes old. Raises ProviderError."""
         held = self._catalogs.get(account.identity.id)
-        now = self.clock.now()
-        if held is not None and now - held[0] < CATALOG_AGE:
+        if held is not None and self.clock.now() - held[0] < CATALOG_AGE:
             return held[1]
-        offers = await account.provider.gpu_offers()
+        # a fleet that waits for its pods asks at once: an answer, or none, is for all of them
+        asking = self._asking_catalog.get(account.identity.id)
+        if asking is None:
+            asking = asyncio.create_task(self._ask_catalog(account), name="gpu-offers")
+            self._asking_catalog[account.identity.id] = asking
+        return await asyncio.shield(asking)
+
+    async def _ask_catalog(self, account: Account) -> tuple[GpuOffer, ...]:
+        now = self.clock.now()
+        try:
+            offers = await account.provider.gpu_offers()
+        finally:
+            del self._asking_catalog[account.identity.id]
         self._catalogs[account.identity.id] = (now, offers)
         return offers
 
