@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
@@ -16,7 +17,7 @@ from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 from gpupod_rehearsal.runpod.pod import Status
 
 CELLS = 6
-SCHEDULES = 40
+SCHEDULES = int(os.environ.get("GPUPOD_SCHEDULES", "400")) // 25
 WORK = {"command": ["python", "sweep.py"], "onSuccess": "Keep"}
 SHORT = {"sshWait": "30s", "wedgeAfter": "60s"}
 

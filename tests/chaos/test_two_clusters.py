@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import tempfile
 from datetime import timedelta
@@ -20,7 +21,7 @@ from gpupod_operator.api.names import GPUPODS
 ALONE = {"adopt", "patch", "account-changed-and-back", "undo-over-cap"}
 """They need a pod or a price that both clusters see."""
 PLAYED = sorted(set(OPERATIONS) - ALONE)
-PAIRS = 48
+PAIRS = int(os.environ.get("GPUPOD_SCHEDULES", "400")) // 20
 
 
 def both(play) -> None:

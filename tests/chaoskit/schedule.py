@@ -14,6 +14,7 @@ from typing import Any
 
 import looptime
 
+from chaoskit.clock import START
 from chaoskit.judge import judged
 from chaoskit.operations import OPERATIONS
 from chaoskit.points import OF_THE_WATCH, Mishap
@@ -127,6 +128,8 @@ class Played:
     story: str
     hits: int
     """How often the vendor played a fault."""
+    length: timedelta
+    """Virtual time from begin to end."""
 
     def __str__(self) -> str:
         return "\n".join([*self.broken, self.schedule.command, self.story])
@@ -188,7 +191,16 @@ async def _play(schedule: Schedule, folder: Path) -> Played:
         broken += [*judged(scene, operation, faulty=bool(schedule.faults)), *heard.said]
         hits = sum(rule.hits for rule in scene.sim.faults.rules)
         cost = scene.sim.cloud.ledger.spent(scene.sim.cloud.now)
-        return Played(schedule, tuple(broken), tuple(scene.points.names), cost, scene.deaths, scene.story(), hits)
+        return Played(
+            schedule,
+            tuple(broken),
+            tuple(scene.points.names),
+            cost,
+            scene.deaths,
+            scene.story(),
+            hits,
+            scene.clock.now() - START,
+        )
 
 
 class _Errors(logging.Handler):
