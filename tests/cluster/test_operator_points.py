@@ -48,6 +48,15 @@ async def test_killed_by_signal_around_each_order_and_each_write_it_ends_well(sc
     await killed(scene, operation, TELLING)
 
 
+async def test_an_operator_that_does_not_look_for_its_pods_is_found(scene: RealScene) -> None:
+    """The judge finds what it is made to find."""
+    (scene.folder / "forgetful").touch()
+    scene.patience = 5
+    found = await covered(scene, "create", ("runpod.create_pod",))
+    assert len(found.places) == 1
+    assert any(sentence.startswith("I1:") for sentence in found.broken), str(found)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("operation", PLAYED)
 async def test_killed_by_signal_at_every_point_it_ends_well(scene: RealScene, operation: str) -> None:

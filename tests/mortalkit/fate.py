@@ -5,6 +5,7 @@
 - `armed` (may come later): from then on points count; its lines are the beginnings of names that do.
 - `killed`: places at which a process died before. This one dies at the first place that is not among them, and adds it.
 - `at`: instead, die at the place that stands in here, once.
+- `forgetful`: an operator that finds this looks for no pod that it may have made, for the judge to find.
 - `passed`: every place that was passed while armed, in order.
 """
 
@@ -23,6 +24,7 @@ import aiohttp
 
 from gpupod_operator.api.names import GPUPODS
 from gpupod_operator.cli.main import main as production
+from gpupod_operator.core.gpupod import decide
 from gpupod_operator.handlers import lifecycle, operator
 from gpupod_operator.runpod.accounts import Accounts
 from gpupod_operator.runtime.settings import Settings
@@ -182,6 +184,8 @@ def main(folder: Path, arguments: list[str]) -> None:
     """Become the operator."""
     sys.argv = ["gpupod-operator", *arguments]
     install(Fate(folder))
+    if (folder / "forgetful").exists():
+        decide.reconcile_identity = decide.settle_unknown_create = lambda scope: None
     production()
 
 

@@ -27,8 +27,6 @@ SYSTEM, NAMESPACE = "gpupod-system", "ml"
 SETTLE = 0.8
 """Seconds that an ambiguous create is looked for, instead of 60."""
 LOOK = 0.1
-STUCK = 60.0
-"""Seconds without a death after which an operation counts as never done."""
 
 
 class _RealClock:
@@ -65,6 +63,8 @@ class RealScene(Scene):
         self.process = None
         self.foreign: list[str] = []
         self.deaths = 0
+        self.patience = 60.0
+        """Seconds without a death after which an operation counts as never done."""
         self.exits: list[int] = []
         """Exit codes of operators that were not killed."""
         self.folder = folder
@@ -113,7 +113,7 @@ class RealScene(Scene):
         await self._look()
         begun = time.monotonic()
         while not told():
-            if time.monotonic() - max(begun, self._died_at) > STUCK:
+            if time.monotonic() - max(begun, self._died_at) > self.patience:
                 raise Unfinished(self.story())
             await asyncio.sleep(LOOK)
             await self._look()
