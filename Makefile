@@ -49,7 +49,8 @@ chaos: controlplane  ## the tests that kill and cut off parts of the world
 
 soak: controlplane  ## 20,000 random schedules of deaths and faults, and deaths by signal everywhere; two hours on two cores
 	$(PYTEST) -m soak $(ARGS)
-	GPUPOD_SCHEDULES=$(or $(SCHEDULES),20000) $(PYTEST) tests/chaos/test_schedules.py -n $(WORKERS) $(ARGS)
+	GPUPOD_SCHEDULES=$(or $(SCHEDULES),20000) $(PYTEST) tests/chaos/test_schedules.py \
+		tests/chaos/test_cells.py tests/chaos/test_two_clusters.py -n $(WORKERS) $(ARGS)
 
 bench: controlplane  ## measure, and write a report
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)

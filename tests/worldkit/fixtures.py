@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from gpupod_rehearsal.demo.stage import API, NAMESPACE, Stage, StageOptions
 from gpupod_rehearsal.hosts import NamespacesUnavailable
 from worldkit.clearing import clear
 from worldkit.invariants import broken
+from worldkit.money import beyond
 from worldkit.processes import processes_show
 from worldkit.recorder import Recorder, against_will
 from worldkit.rest import restless
@@ -96,7 +99,8 @@ class Theatre:
     async def check(self) -> None:
         """The invariants, at any moment."""
         given = self.released | self.adopted
-        ledger = [p for p in (await self.stage.sim("GET", "/_sim/ledger"))["pods"] if p["podId"] not in given]
+        books = await self.stage.sim("GET", "/_sim/ledger")
+        ledger = [p for p in books["pods"] if p["podId"] not in given]
         requests = (await self.stage.sim("GET", "/_sim/requests"))["requests"]
         objects = await self.stage.kube.items(API, "GpuPod", NAMESPACE)
         secrets = (self.stage.hub_token, self.stage.runpod_key)
@@ -111,6 +115,7 @@ class Theatre:
             *broken(ledger, requests, objects, self.all_logs(), secrets, shown),
             *against_will(ledger, requests, sightings),
             *vanished(sightings),
+            *beyond(ledger, objects, Decimal(books["billingFactor"]), datetime.now(UTC)),
             *self.recorder.shown,
             *processes_show(secrets, self.recorder.persons),
             *await restless(self.stage),
