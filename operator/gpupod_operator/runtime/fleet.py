@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,8 +20,11 @@ from gpupod_operator.ports import Cluster
 
 KEY = "fleet.json"
 LABELS = {"app.kubernetes.io/managed-by": "gpupod-operator", "app.kubernetes.io/component": "fleet-state"}
-USED_DAYS = 90
-"""After this long a pod whose object is gone has been an orphan in the metrics for months."""
+USED_DAYS = 2
+"""A pod that came into use longer ago and is not on the list has ended.
+
+Five thousand pods a day are 0.4 MB, and a ConfigMap holds 1 MiB.
+"""
 NONCE_DAYS = 7
 """A create that lands later than this has never been seen; the vendor's own requests end after a minute."""
 
@@ -65,10 +68,17 @@ def remember(fleet: Fleet, uid: str, status: GpuPodStatus, now: datetime) -> Fle
     )
 
 
-def with_used(fleet: Fleet, pod_ids: Iterable[str], now: datetime) -> Fleet:
-    """With these pods in use, and without those whose time has long passed."""
-    kept = {pod: at for pod, at in fleet.used.items() if now - at < timedelta(days=USED_DAYS)}
-    return replace(fleet, used=kept | dict.fromkeys(pod_ids, now))
+def with_used(fleet: Fleet, pod_ids: Iterable[str], now: datetime, listed: Container[str]) -> Fleet:
+    """With these pods in use, and without those that have been off the account's list for long enough.
+
+    The records are complete from where they now begin: a pod that was forgotten and comes back is older than that.
+    """
+    oldest = now - timedelta(days=USED_DAYS)
+    kept = {pod: at for pod, at in fleet.used.items() if pod in listed or at > oldest}
+    since = fleet.reaping_since
+    if since is not None and len(kept) < len(fleet.used):
+        since = max(since, oldest)
+    return replace(fleet, used=kept | dict.fromkeys(pod_ids, now), reaping_since=since)
 
 
 def _open_nonces(attempt: Attempt) -> tuple[str, ...]:
@@ -134,7 +144,7 @@ class FleetState:
         """From here on every pod of this account that comes into use is written down first."""
         await self._change(account, lambda f: f if f.reaping_since is not None else replace(f, reaping_since=now))
 
-    async def note_used(self, account: str, pod_id: str, now: datetime) -> None:
+    async def note_used(self, account: str, pod_id: str, now: datetime, listed: Container[str]) -> None:
         """Written before a status that says so; a no-op where nothing was ever to be reaped.
 
         Pods that come into use while a write is under way share the next one. Raises Api errors.
@@ -147,7 +157,7 @@ class FleetState:
             # somebody edited the map: nobody is reaped by it, and this one is written once it can be read again
             return
         if fleet.reaping_since is not None:
-            await self._change(account, lambda f: f if pod_id in f.used else with_used(f, coming, now))
+            await self._change(account, lambda f: f if pod_id in f.used else with_used(f, coming, now, listed))
         coming.discard(pod_id)
 
     async def _change(self, account: str, change: Callable[[Fleet], Fleet]) -> None:

@@ -187,8 +187,9 @@ async def _commit(
     if new == dump(before):
         return raw
     used = came_into_use(before, after)
-    if used is not None and after.account is not None and after.account.id is not None:
-        await world.fleet.note_used(after.account.id, used, world.clock.now())
+    if used is not None and slot.account is not None:
+        listed = slot.account.observer.inventory.pods
+        await world.fleet.note_used(slot.account.identity.id, used, world.clock.now(), listed)
     written = await world.cluster.apply_status(
         GPUPODS, *slot.key, new, resource_version=raw["metadata"]["resourceVersion"], uid=slot.uid
     )

@@ -224,10 +224,10 @@ async def test_with_records_an_orphan_that_was_never_in_use_is_deleted_and_one_t
 async def test_pods_that_come_into_use_together_are_noted_in_few_writes(hunt: Hunt):
     await hunt.open("one")
     fleet, cluster = hunt.kit.world.fleet, hunt.kit.cluster
-    await fleet.note_used("one", "before", NOW)
+    await fleet.note_used("one", "before", NOW, ())
     assert cluster.configs == {}, "nothing is kept where nothing was ever to be reaped"
     await fleet.begin_reaping("one", BORN)
-    await asyncio.gather(*(fleet.note_used("one", f"p{n}", NOW) for n in range(50)))
+    await asyncio.gather(*(fleet.note_used("one", f"p{n}", NOW, ()) for n in range(50)))
     kept = parse(cluster.configs[HOME, config_name("one")]["data"][KEY])
     assert set(kept.used) == {f"p{n}" for n in range(50)}
 
@@ -236,8 +236,20 @@ async def test_a_map_that_cannot_be_read_keeps_nobody_from_being_ready(hunt: Hun
     await hunt.open("one")
     fleet, cluster = hunt.kit.world.fleet, hunt.kit.cluster
     cluster.configs[HOME, config_name("one")] = {"data": {KEY: "not json"}}
-    await fleet.note_used("one", "p1", NOW)
+    await fleet.note_used("one", "p1", NOW, ())
     cluster.configs[HOME, config_name("one")] = {"data": {KEY: text_of(reaping())}}
-    await fleet.note_used("one", "p2", NOW)
+    await fleet.note_used("one", "p2", NOW, ())
     kept = parse(cluster.configs[HOME, config_name("one")]["data"][KEY])
     assert set(kept.used) == {"p1", "p2"}
+
+
+async def test_what_has_long_ended_is_forgotten_and_what_still_runs_is_not(hunt: Hunt):
+    await hunt.open("one")
+    fleet, cluster = hunt.kit.world.fleet, hunt.kit.cluster
+    await fleet.begin_reaping("one", BORN)
+    for name in ("ended", "runs"):
+        await fleet.note_used("one", name, NOW, ())
+    await fleet.note_used("one", "new", NOW + timedelta(days=3), {"runs", "new"})
+    kept = parse(cluster.configs[HOME, config_name("one")]["data"][KEY])
+    assert set(kept.used) == {"runs", "new"}
+    assert reapable([pod("ended")], kept) == (), "it comes back: nobody knows any more that it was in use"
