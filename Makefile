@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Twice the cores, because tests on a real API server mostly wait for it; each process starts one (about 320 MB).
-WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 2 * n : 8)))
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 5 * n / 2 : 8)))
 PYTEST := $(BIN)/python -m pytest
 ARGS ?=
 # The image's tests need a container engine and make a base image: not everybody's machine, so not in `make test`.
@@ -50,7 +50,7 @@ chaos: controlplane  ## the tests that kill and cut off parts of the world
 soak: controlplane  ## 20,000 random schedules of deaths and faults, and deaths by signal everywhere; two hours on two cores
 	$(PYTEST) -m soak $(ARGS)
 	GPUPOD_SCHEDULES=$(or $(SCHEDULES),20000) $(PYTEST) tests/chaos/test_schedules.py \
-		tests/chaos/test_cells.py tests/chaos/test_two_clusters.py -n $(WORKERS) $(ARGS)
+		tests/chaos/test_crash_points.py tests/chaos/test_cells.py tests/chaos/test_two_clusters.py -n $(WORKERS) $(ARGS)
 
 bench: controlplane  ## measure, and write a report
 	PYTHONPATH=tests $(BIN)/python -m bench $(ARGS)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from chaoskit.operations import OPERATIONS
 from chaoskit.points import Mishap
 from chaoskit.schedule import Schedule, play
+
+EVERY = 1 if int(os.environ.get("GPUPOD_SCHEDULES", "400")) > 400 else 2
+"""`make soak` kills at each point. The random schedules and the deaths by signal meet the others."""
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
@@ -20,6 +25,6 @@ def test_every_operation_ends_well_when_nothing_goes_wrong(operation):
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))
 def test_a_kill_at_any_point_of_it_breaks_no_promise(operation):
     points = len(play(Schedule(operation)).points)
-    killed = [play(Schedule(operation, {point: Mishap.KILL})) for point in range(points)]
+    killed = [play(Schedule(operation, {point: Mishap.KILL})) for point in range(0, points, EVERY)]
     assert [str(p) for p in killed if p.broken] == []
-    assert [p.deaths for p in killed] == [1] * points, "each of them did kill"
+    assert {p.deaths for p in killed} == {1}, "each of them did kill"

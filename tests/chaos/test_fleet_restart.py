@@ -33,7 +33,10 @@ def fleet(tmp_path: Path, count: int, quota: dict[str, int], play: Callable[[Fle
         loop.close()
 
 
-def test_a_thousand_ready_objects_outlive_a_restart_without_a_write_or_a_create(tmp_path):
+@pytest.mark.parametrize(
+    "count", [300, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
+)
+def test_ready_objects_outlive_a_restart_without_a_write_or_a_create(tmp_path, count):
     async def play(scene: Fleet) -> None:
         await scene.until(scene.all_ready)
         await scene.pause(timedelta(minutes=3))
@@ -49,7 +52,7 @@ def test_a_thousand_ready_objects_outlive_a_restart_without_a_write_or_a_create(
         assert all(calls.by_kind["GET pods"] <= LISTS for calls in scene.windows_since(killed))
         assert all(calls.total <= LISTS + 1 for calls in scene.windows_since(killed)), scene.windows_since(killed)
 
-    fleet(tmp_path, 1000, PLENTY, play)
+    fleet(tmp_path, count, PLENTY, play)
 
 
 @pytest.mark.parametrize(
