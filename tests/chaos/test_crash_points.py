@@ -10,8 +10,8 @@ from chaoskit.operations import OPERATIONS
 from chaoskit.points import Mishap
 from chaoskit.schedule import Schedule, play
 
-EVERY = 1 if int(os.environ.get("GPUPOD_SCHEDULES", "400")) > 400 else 2
-"""`make soak` kills at each point. The random schedules and the deaths by signal meet the others."""
+EVERY = 1 if int(os.environ.get("GPUPOD_SCHEDULES", "400")) > 400 else 3
+"""`make soak` kills at each point. Random schedules and deaths by signal meet the others."""
 
 
 @pytest.mark.parametrize("operation", sorted(OPERATIONS))

@@ -58,7 +58,9 @@ def test_ready_objects_outlive_a_restart_without_a_write_or_a_create(tmp_path, c
 @pytest.mark.parametrize(
     "count", [300, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
 )
-@pytest.mark.parametrize("quota", [QUOTA, PLENTY], ids=["documented-quota", "no-quota"])
+@pytest.mark.parametrize(
+    "quota", [pytest.param(QUOTA, id="documented-quota"), pytest.param(PLENTY, id="no-quota", marks=pytest.mark.soak)]
+)
 def test_objects_whose_creates_were_under_way_have_one_pod_each_afterwards(tmp_path, quota, count):
     async def play(scene: Fleet) -> None:
         for share in (0.1, 0.4, 0.7):
