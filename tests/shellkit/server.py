@@ -79,7 +79,8 @@ async def start_sshd(pod: PodServer) -> subprocess.Popen[bytes]:
         "StrictModes": "no",
         "PermitRootLogin": "yes",
         "PasswordAuthentication": "no",
-        "SetEnv": f"PATH={SESSION_PATH} GPUPOD_TEST_HOME={pod.home}",
+        # The account's own start-up files would put other interpreters first, one of them without huggingface_hub.
+        "SetEnv": f"PATH={SESSION_PATH} HOME={pod.home} GPUPOD_TEST_HOME={pod.home}",
     }
     (pod.home / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     command = [SSHD, "-D", "-e", "-f", str(pod.home / "sshd_config")]
