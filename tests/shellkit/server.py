@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import socket
@@ -105,8 +106,11 @@ async def run_asyncssh(pod: PodServer) -> AsyncIterator[None]:
             env={"PATH": SESSION_PATH, "HOME": str(Path.home()), "GPUPOD_TEST_HOME": str(pod.home)},
         )
         running.add(ran)
-        await process.redirect(stdin=ran.stdin, stdout=ran.stdout, stderr=ran.stderr)
+        assert ran.stdin is not None and ran.stdout is not None and ran.stderr is not None
+        feeding = asyncio.create_task(_feed(process.stdin, ran.stdin))
+        await asyncio.gather(_pump(ran.stdout, process.stdout), _pump(ran.stderr, process.stderr))
         process.exit(await ran.wait())
+        feeding.cancel()
         running.discard(ran)
         await process.wait_closed()
 
@@ -126,6 +130,23 @@ async def run_asyncssh(pod: PodServer) -> AsyncIterator[None]:
             left.kill()
             await left.wait()
         await acceptor.wait_closed()
+
+
+async def _feed(source: asyncssh.SSHReader[bytes], sink: asyncio.StreamWriter) -> None:
+    """A command that ends without reading all of its input is no fault of the connection, as sshd has it."""
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+        sink.close()
+
+
+async def _pump(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
+    """The exit status follows the last byte of output."""
+    while chunk := await source.read(65536):
+        with contextlib.suppress(OSError, asyncssh.Error):
+            sink.write(chunk)
+            await sink.drain()
 
 
 def free_port() -> int:

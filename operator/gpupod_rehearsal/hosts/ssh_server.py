@@ -78,11 +78,21 @@ async def _session(process: asyncssh.SSHServerProcess[bytes]) -> None:
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
-    await process.redirect(stdin=child.stdin)
-    if child.stdout is None or child.stderr is None:
+    if child.stdin is None or child.stdout is None or child.stderr is None:
         raise RuntimeError("a child without pipes")
+    feeding = asyncio.create_task(_feed(process.stdin, child.stdin))
     await asyncio.gather(_pump(child.stdout, process.stdout), _pump(child.stderr, process.stderr))
     _leave(process, await child.wait())
+    feeding.cancel()
+
+
+async def _feed(source: asyncssh.SSHReader[bytes], sink: asyncio.StreamWriter) -> None:
+    """Carry input; a command that ends without reading all of it is no fault of the connection, as sshd has it."""
+    with contextlib.suppress(OSError, asyncssh.Error):
+        while chunk := await source.read(65536):
+            sink.write(chunk)
+            await sink.drain()
+        sink.close()
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:

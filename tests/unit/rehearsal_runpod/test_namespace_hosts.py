@@ -122,6 +122,15 @@ async def test_exit_status_stderr_stdin_and_sftp_work(host, client, tmp_path):
     assert (host.directory("pod1") / "volume" / "up").read_text() == "payload"
 
 
+async def test_a_command_that_ends_without_reading_its_input_keeps_its_exit_status(host, client):
+    endpoint = await host.start(launch(client))
+    ended = []
+    for _ in range(8):
+        async with client.connect(endpoint) as connection:
+            ended.append((await connection.run("exit 7", input="x" * 300_000)).exit_status)
+    assert ended == [7] * 8
+
+
 async def test_a_terminal_session_has_a_terminal(host, client):
     endpoint = await host.start(launch(client))
     async with client.connect(endpoint) as connection:
