@@ -30,6 +30,9 @@ destinations). A cell counts as finished when its done file exists and is newer 
 hashed into a manifest and sent, manifest included, in ONE commit. Nothing on this pod or on the Hub is ever deleted,
 and foreign content at the destination is never overwritten.
 
+Where the operator ordered a stop timer, the agent stops its own pod at the deadline, with the key that RunPod gave to
+this pod, once nothing on it is unsaved. A living operator does so earlier by itself.
+
 To look into a problem:
   python -m gpupod_cell status                 what the agent is doing, and why a cell waits
   python -m gpupod_cell manifest --cell NAME   what would be uploaded (sends nothing)

@@ -59,6 +59,16 @@ class Layout:
         """While this file exists the loop ends after the commit in hand."""
         return self.agent / "stop"
 
+    def wants_end(self, tree_hash: str) -> bool:
+        """A stop file lies there, or another tree than this one is to run."""
+        if self.stop.exists():
+            return True
+        try:
+            wanted = self.version.read_text().strip()
+        except FileNotFoundError:
+            return False
+        return bool(wanted) and wanted != tree_hash
+
     @property
     def lock(self) -> Path:
         return self.agent / "lock"

@@ -14,6 +14,7 @@ from gpupod_cell import schedule
 from gpupod_cell.answers import scrub
 from gpupod_cell.basis import LOOK_AGAIN, basis_of, repository
 from gpupod_cell.child import Upload
+from gpupod_cell.deadman import StopTimer
 from gpupod_cell.layout import Layout, write_atomically
 from gpupod_cell.once import ready
 from gpupod_cell.orders import BadOrders, Order, Orders, parse_orders, read_orders
@@ -37,6 +38,7 @@ class Loop:
         monotonic: Callable[[], float],
         tree_hash: str,
         start: Callable[..., Upload] = Upload,
+        timer: StopTimer | None = None,
     ) -> None:
         self._layout = layout
         self._state = state
@@ -44,6 +46,7 @@ class Loop:
         self._monotonic = monotonic
         self._tree_hash = tree_hash
         self._start = start
+        self._timer = timer or StopTimer(layout, now=now, monotonic=monotonic)
         self._orders: Orders | None = None
         self._read: tuple[int, int, int] | None = None
         self._holds: dict[str, tuple[datetime, dict[str, Any]]] = {}
@@ -61,23 +64,15 @@ class Loop:
         """One look. False: a newer tree or a stop file is there and no commit is in hand, so end."""
         self._take_orders()
         self._collect()
-        leaving = self._leaving()
+        leaving = self._layout.wants_end(self._tree_hash)
         if self._orders is not None:
             for order in self._orders.cells:
                 self._observe(order)
             if self.upload is None and not leaving:
                 self._begin()
+        self._state.identity["timer"] = self._timer.look(self._orders, self._state.cells)
         self._state.write(self._now())
         return not (leaving and self.upload is None)
-
-    def _leaving(self) -> bool:
-        if self._layout.stop.exists():
-            return True
-        try:
-            wanted = self._layout.version.read_text().strip()
-        except FileNotFoundError:
-            return False
-        return bool(wanted) and wanted != self._tree_hash
 
     def _take_orders(self) -> None:
         try:
@@ -98,6 +93,8 @@ class Loop:
             self._orders = self._orders or self._accepted_before()
             return
         write_atomically(self._layout.accepted, data)
+        # The stop timer counts from when the orders came, also after a restart of the agent.
+        os.utime(self._layout.accepted, ns=(info.st_mtime_ns, info.st_mtime_ns))
         self._orders = orders
         self._state.problem = "; ".join(orders.unusable)[:1000] or None
         self._state.identity.update(podId=orders.pod_id, attempt=orders.attempt)

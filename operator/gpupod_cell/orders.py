@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gpupod_cell import FORMAT
+from gpupod_cell.timer import Timer, parse_timer
 
 CONTROL_FOLDER = "_cell"
 """Holds the manifest below the destination; no artifact may have this name."""
@@ -73,6 +74,7 @@ class Orders:
     attempt: str
     cells: tuple[Order, ...]
     unusable: tuple[str, ...] = ()
+    timer: Timer | None = None
 
 
 def read_orders(path: Path) -> Orders | None:
@@ -106,7 +108,12 @@ def parse_orders(data: bytes) -> Orders:
         except (KeyError, TypeError, ValueError) as problem:
             name = entry.get("name", number) if isinstance(entry, dict) else number
             unusable.append(f"cell {name}: {type(problem).__name__}: {problem}")
-    return Orders(str(value.get("podId", "")), str(value.get("attempt", "")), tuple(cells), tuple(unusable))
+    timer = None
+    try:
+        timer = parse_timer(value.get("timer"))
+    except (AttributeError, KeyError, TypeError, ValueError) as problem:
+        unusable.append(f"timer: {type(problem).__name__}: {problem}")
+    return Orders(str(value.get("podId", "")), str(value.get("attempt", "")), tuple(cells), tuple(unusable), timer)
 
 
 def _order(entry: Mapping[str, Any]) -> Order:

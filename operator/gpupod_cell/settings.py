@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from gpupod_cell.layout import Layout, read_json
 from gpupod_cell.orders import Order
@@ -16,17 +17,23 @@ INIT_ENVIRONMENT = "/proc/1/environ"
 
 def hub_endpoint(layout: Layout) -> str | None:
     """The Hub's address: settings.json, else HF_ENDPOINT, else None for the library's default."""
-    try:
-        settings = read_json(layout.settings) or {}
-    except ValueError:
-        settings = {}
-    return settings.get("hubEndpoint") or os.environ.get("HF_ENDPOINT") or None
+    return _settings(layout).get("hubEndpoint") or os.environ.get("HF_ENDPOINT") or None
+
+
+def runpod_endpoint(layout: Layout) -> str | None:
+    """The address of RunPod's API that the operator uses; None where it named none."""
+    return _settings(layout).get("runpodEndpoint") or None
+
+
+def container_variable(name: str) -> str:
+    """A variable of the container; empty when it has none of that name."""
+    return os.environ.get(name) or _from_init(name)
 
 
 def token_of(layout: Layout, order: Order) -> str:
     """The token of a cell. Raises Refusal `TokenMissing`."""
     if order.token_from == "PodEnv":  # noqa: S105 - the name of a source
-        token = os.environ.get("HF_TOKEN") or _from_init("HF_TOKEN")
+        token = container_variable("HF_TOKEN")
         where = "HF_TOKEN is not in the pod's environment (tokenFrom: PodEnv)"
     else:
         path = layout.token(order.uid)
@@ -58,6 +65,13 @@ def upload_environment(layout: Layout, *, no_xet: bool, base: Mapping[str, str])
     if endpoint:
         chosen["HF_ENDPOINT"] = endpoint
     return {**base, **chosen}
+
+
+def _settings(layout: Layout) -> dict[str, Any]:
+    try:
+        return read_json(layout.settings) or {}
+    except ValueError:
+        return {}
 
 
 def _from_init(name: str) -> str:

@@ -24,6 +24,10 @@ def status_lines(layout: Layout) -> Iterator[str]:
     yield f"agent    {'running' if alive else 'NOT running'} (pid {pid}, tree {agent.get('treeHash')})"
     yield f"pod      {agent.get('podId')}, attempt {agent.get('attempt')}; heartbeat {agent.get('heartbeat')}"
     yield f"hub      {agent.get('hubEndpoint') or 'https://huggingface.co'}"
+    timer = agent.get("timer")
+    if timer:
+        why = f": {timer['message']}" if timer["message"] else ""
+        yield f"timer    {timer['state']}, deadline {timer['deadline']}{why}"
     if agent.get("problem"):
         yield f"PROBLEM  {agent['problem']}"
     for cell in sorted(value["cells"].values(), key=lambda entry: str(entry["name"])):

@@ -63,6 +63,7 @@ def watch(layout: Layout, *, every: float, until_idle: bool = False) -> int:
             "podId": None,
             "attempt": None,
             "hubEndpoint": hub_endpoint(layout),
+            "timer": None,
         },
     )
     state.load()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from gpupod_operator.core.artifacts import AgentCell, AgentReading
+from gpupod_operator.core.artifacts import AgentCell, AgentReading, AgentTimer
 from gpupod_operator.core.plan import DrainWorkload, InstallAgent, LaunchWorkload, Outcome
 from gpupod_operator.core.shell import LaunchRecord, ShellReading, ShellTarget, SshClass
 
@@ -29,6 +29,8 @@ class Host:
     lost_answer: bool = False
     key: str = "ssh-ed25519 AAAA"
     acts: list[str] = field(default_factory=list)
+    timer: datetime | None = None
+    timer_says: tuple[str, str | None] = ("Armed", None)
 
     def read(self, target: ShellTarget, now: datetime) -> ShellReading:
         if self.ssh is not SshClass.OK:
@@ -43,6 +45,7 @@ class Host:
             heartbeat=now,
             cells=dict(self.cells),
             problem=self.agent_problem,
+            timer=AgentTimer(self.timer, *self.timer_says) if self.timer is not None else None,
         )
         return ShellReading(
             SshClass.OK, "", now, host_key=self.key, tcp_open=True, launches=tuple(self.launches), agent=agent
@@ -53,7 +56,7 @@ class Host:
         self.launches.clear()
         self.cells.clear()
         self.agent_running = False
-        self.attempt = None
+        self.attempt = self.timer = None
 
     def install(self, action: InstallAgent, cells: dict[str, AgentCell]) -> Outcome:
         self.acts.append("install")
@@ -62,6 +65,7 @@ class Host:
         if self.install_fails is not None:
             return Outcome(None, self.install_fails)
         self.attempt, self.agent_running = action.attempt, self.agent_starts
+        self.timer = action.timer
         for uid, cell in cells.items():
             self.cells.setdefault(uid, cell)
         return Outcome(True)

@@ -124,17 +124,20 @@ class Theatre:
 
 
 @asynccontextmanager
-async def performing(plane: ControlPlane, *, hosts: str = "namespace") -> AsyncIterator[Theatre]:
+async def performing(
+    plane: ControlPlane, *, hosts: str = "namespace", args: tuple[str, ...] = ()
+) -> AsyncIterator[Theatre]:
     """A running world on this control plane; the invariants are checked when the test is over.
 
-    `hosts` null: pods without an inside. Skips where namespaces of pods cannot be made.
+    `hosts` null: pods without an inside. `args`: more flags of the operator. Skips where namespaces of pods cannot be
+    made.
     """
     options = StageOptions(
         plane=plane,
         observe_every="0.5s",
         say=lambda _: None,
         hosts=hosts,
-        operator_args=("--create-settle", "3s"),
+        operator_args=("--create-settle", "3s", *args),
     )
     async with admin_of(plane) as admin:
         try:

@@ -49,6 +49,19 @@ class RefusedAct(ApiModel):
     """The first of the same refusals in a row."""
 
 
+class AttemptTimer(ApiModel):
+    """The stop timer that the agent on the pod was told to hold, for one start of the pod."""
+
+    started_at: Time | None = None
+    """The pod's start that it is for."""
+    deadline: Time | None = None
+    """When the agent stops the pod by itself, unless something on it is unsaved."""
+    armed: bool | None = None
+    """The agent says that it holds the deadline and can act on it."""
+    problem: Text | None = None
+    """Why it cannot, or what it waits for, in its own words."""
+
+
 class Attempt(ApiModel):
     """One attempt is one pod id. Written before the create call, so that a crash between the two loses nothing."""
 
@@ -86,6 +99,7 @@ class Attempt(ApiModel):
     """The pod's start for which the agent was installed."""
     cells_digest: str | None = None
     """Of the agent's input as last written: which cells, from where, to where."""
+    timer: AttemptTimer | None = None
     drained: bool | None = None
     """The workload was ended by a drain whose intent still stands."""
     resumed: bool | None = None

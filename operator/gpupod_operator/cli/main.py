@@ -46,6 +46,9 @@ def run(
     create_settle: Annotated[
         str | None, typer.Option(help="How long an ambiguous create is looked for, e.g. 60s.")
     ] = None,
+    timer_grace: Annotated[
+        str | None, typer.Option(help="From the end of spend.ttl until a pod stops itself, e.g. 10m.")
+    ] = None,
     reap_orphans: Annotated[
         bool | None, typer.Option(help="Delete pods of this operator whose object is gone and that were never Ready.")
     ] = None,
@@ -78,6 +81,7 @@ def run(
         "observe_every": _seconds("--observe-every", observe_every),
         "visit_every": _seconds("--visit-every", visit_every),
         "create_settle": _seconds("--create-settle", create_settle),
+        "timer_grace": _seconds("--timer-grace", timer_grace),
         "reap_orphans": reap_orphans,
         "max_hourly_account": max_hourly_account,
         "max_hourly_namespace": max_hourly_namespace,

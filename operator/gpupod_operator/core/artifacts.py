@@ -99,6 +99,15 @@ class AgentCell:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentTimer:
+    """The stop timer as the agent shows it. `state` is Armed, Draining, Saving, Held, Stopping or Refused."""
+
+    deadline: datetime | None
+    state: str
+    message: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AgentReading:
     """The agent's state file, as read over SSH in this pass."""
 
@@ -110,3 +119,5 @@ class AgentReading:
     cells: Mapping[str, AgentCell] = field(default_factory=dict)
     problem: str | None = None
     """Why the agent cannot run here (for example Python older than 3.10 and no venv possible), for people."""
+    timer: AgentTimer | None = None
+    """None: it was told to hold none."""

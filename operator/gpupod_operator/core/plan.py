@@ -81,6 +81,8 @@ class InstallAgent:
     cells: bytes
     cells_digest: str
     pod_started_at: datetime | None = None
+    timer: datetime | None = None
+    """The deadline of the stop timer in `cells`; None: no timer."""
 
 
 @dataclass(frozen=True, slots=True)

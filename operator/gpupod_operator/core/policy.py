@@ -24,6 +24,8 @@ class Policy:
     backoff_first: timedelta = timedelta(seconds=30)
     backoff_max: timedelta = timedelta(minutes=10)
     unreachable_alert: timedelta = timedelta(hours=1)
+    timer_grace: timedelta = timedelta(minutes=10)
+    """From the end of `ttl` until the pod stops itself: a living operator, or its standby, ends the pod before."""
     approval_ttl: timedelta = timedelta(hours=24)
     recheck: timedelta = timedelta(seconds=60)
     """How soon a waiting object looks again by itself."""

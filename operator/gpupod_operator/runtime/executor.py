@@ -153,6 +153,7 @@ class Executor:
                 "tokens": tokens,
                 "attempt": action.attempt,
                 "podId": action.target.pod_id,
+                "runpodEndpoint": self._world.settings.runpod_api,
             },
         )
 

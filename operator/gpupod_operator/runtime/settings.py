@@ -33,6 +33,7 @@ class Settings(BaseSettings):
     observe_every: float = Field(default=15.0, gt=0)
     visit_every: float = Field(default=30.0, gt=0)
     create_settle: float = Field(default=60.0, gt=0)
+    timer_grace: float = Field(default=600.0, gt=0)
     reap_orphans: bool = False
     max_hourly_account: Decimal | None = Field(default=None, ge=0)
     max_hourly_namespace: Decimal | None = Field(default=None, ge=0)
@@ -58,4 +59,5 @@ class Settings(BaseSettings):
             visit_every=timedelta(seconds=self.visit_every),
             create_settle=timedelta(seconds=self.create_settle),
             fresh_grace=timedelta(seconds=self.create_settle),
+            timer_grace=timedelta(seconds=self.timer_grace),
         )

@@ -86,7 +86,7 @@ echo STARTED
 
 def install_script(layout: PodLayout, tree: AgentTree, settings: Mapping[str, Any]) -> str:
     """The script; it prints STARTED, NOPYTHON (the agent's problem is then in its state file) or `FAILED why`."""
-    shown = {key: settings.get(key) for key in ("attempt", "hubEndpoint", "podId")}
+    shown = {key: settings.get(key) for key in ("attempt", "hubEndpoint", "podId", "runpodEndpoint")}
     about = {
         "attempt": settings.get("attempt"),
         "heartbeat": None,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from gpupod_operator.core.artifacts import AgentCell, AgentReading
+from gpupod_operator.core.artifacts import AgentCell, AgentReading, AgentTimer
 from gpupod_operator.core.shell import LaunchRecord
 from gpupod_operator.shell.layout import PodLayout
 
@@ -165,7 +165,14 @@ def _agent(frames: _Frames) -> AgentReading | None:
         heartbeat=_time(about.get("heartbeat")),
         cells=cells,
         problem=_text(about.get("problem")),
+        timer=_timer(about.get("timer")),
     )
+
+
+def _timer(value: Any) -> AgentTimer | None:
+    if not isinstance(value, dict) or not isinstance(value.get("state"), str):
+        return None
+    return AgentTimer(_time(value.get("deadline")), value["state"], _text(value.get("message")))
 
 
 def _cell(uid: str, entry: Any) -> AgentCell | None:

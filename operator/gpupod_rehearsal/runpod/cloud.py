@@ -115,6 +115,10 @@ class Cloud:
             for key in account.keys:
                 if key.secret == secret:
                     return account, key
+        for pod in self.living():
+            if pod.key == secret:
+                scopes = frozenset({"pods:write"})
+                return self.accounts[pod.account], ApiKey(f"pod:{pod.id}", secret, scopes, pod.id)
         return None
 
     def balance(self, account: Account) -> Decimal:

@@ -91,6 +91,7 @@ def launch_of(pod: SimPod) -> PodLaunch:
     env = {
         **pod.container.env,
         "RUNPOD_POD_ID": pod.id,
+        "RUNPOD_API_KEY": pod.key,
         "RUNPOD_POD_HOSTNAME": pod.id,
         "RUNPOD_GPU_COUNT": str(pod.gpus_shown),
         "RUNPOD_CPU_COUNT": str(pod.vcpus),

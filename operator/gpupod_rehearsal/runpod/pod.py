@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -119,6 +120,11 @@ class SimPod:
     def owner(self) -> str | None:
         """The operator's stamp, `<instance>/<namespace>/<name>/<uid>`, or None for a pod of somebody else."""
         return self.container.env.get("GPUPOD_OWNER")
+
+    @property
+    def key(self) -> str:
+        """The key in its own environment, `RUNPOD_API_KEY`: it may read, stop and remove this pod and nothing else."""
+        return f"rpa_pod{hashlib.sha256(f'{self.id}:{self.created_at}'.encode()).hexdigest()[:40]}"
 
     @property
     def alive(self) -> bool:

@@ -40,11 +40,12 @@ class Host:
 
 @dataclass(slots=True)
 class ApiKey:
-    """A key of an account. `scopes` are `<resource>:read` or `:write`; `*` allows everything."""
+    """A key of an account. `scopes` are `<resource>:read` or `:write`; `*` allows everything. `pod`: only that pod."""
 
     alias: str
     secret: str = field(repr=False)
     scopes: frozenset[str] = frozenset({"*"})
+    pod: str | None = None
 
     def allows(self, scope: str) -> bool:
         """Whether this key may do what needs `scope`; write implies read."""

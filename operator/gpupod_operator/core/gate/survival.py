@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpupod_operator.api.gpupod_spec import GpuPodSpec, VolumeSpec
 from gpupod_operator.api.phases import AttemptIntent
 from gpupod_operator.api.sweepcell import SweepCellSpec
 from gpupod_operator.core.gate.question import CellFacts, GateAct, GateQuestion
@@ -52,22 +53,34 @@ def nothing_produced(q: GateQuestion, cells: tuple[CellFacts, ...]) -> bool:
 
 
 def workload_is_ours(q: GateQuestion) -> bool:
-    """Whatever writes cells on this pod was launched by us: no image command, not adopted, a command of ours."""
-    container = q.spec.container
-    return q.created_by_us and not container.entrypoint and not container.cmd and bool(q.spec.workload.command)
+    """Whatever writes cells on this pod was launched by us."""
+    return launched_by_us(q.spec, q.created_by_us)
 
 
-def _surviving_mounts(q: GateQuestion, pod: ProviderPod) -> tuple[str, ...]:
-    """Mount paths that outlive the act, each confirmed by the live pod: a declaration alone keeps nothing."""
-    volume = q.spec.volume
+def launched_by_us(spec: GpuPodSpec, created_by_us: bool) -> bool:
+    """No image command, not adopted, a command of ours."""
+    container = spec.container
+    return created_by_us and not container.entrypoint and not container.cmd and bool(spec.workload.command)
+
+
+def kept_by_stop(volume: VolumeSpec | None, pod: ProviderPod) -> tuple[str, ...]:
+    """Mount paths that outlive a stop, each confirmed by the live pod: a declaration alone keeps nothing."""
     if volume is None:
         return ()
     mounts: list[str] = []
     if volume.network is not None and pod.network_volume_id == volume.network.volume_id:
         mounts.append(volume.network.path)
-    if volume.persistent is not None and pod.persistent_gb and q.effective_act is not GateAct.DESTROY:
+    if volume.persistent is not None and pod.persistent_gb:
         mounts.append(volume.persistent.path)
     return tuple(mounts)
+
+
+def _surviving_mounts(q: GateQuestion, pod: ProviderPod) -> tuple[str, ...]:
+    """Mount paths that outlive the act."""
+    kept, volume = kept_by_stop(q.spec.volume, pod), q.spec.volume
+    if q.effective_act is not GateAct.DESTROY or volume is None or volume.persistent is None:
+        return kept
+    return tuple(path for path in kept if path != volume.persistent.path)
 
 
 def _may_be_launched(q: GateQuestion) -> bool:

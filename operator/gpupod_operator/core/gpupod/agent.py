@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.gpupod.backoff import backoff_delay
 from gpupod_operator.core.gpupod.scope import Act, Ask, InstallTry, Presence, Scope, Step
+from gpupod_operator.core.gpupod.timer import note_timer, timer_order, told_deadline, wanted_deadline
 from gpupod_operator.core.known import Known
 from gpupod_operator.core.plan import InstallAgent, Need, Outcome
 from gpupod_operator.core.provider import ProviderState
@@ -25,7 +26,8 @@ def place_agent(scope: Scope) -> Step | None:
 
     None: it runs, or it cannot be had now. Then the work goes on: its results lie on the pod until an agent is there.
     """
-    if not scope.facts.declared_cells:
+    deadline = wanted_deadline(scope)
+    if not scope.facts.declared_cells and deadline is None and told_deadline(scope) is None:
         return None
     pod, attempt, reading, target = scope.pod, scope.status.attempt, scope.facts.shell, scope.target()
     assert pod is not None and attempt is not None and reading is not None
@@ -39,11 +41,14 @@ def place_agent(scope: Scope) -> Step | None:
         return None
     digest, agent = told.value, reading.agent
     same_input = attempt.agent_start == pod.started_at and attempt.cells_digest == digest
+    same_input = same_input and told_deadline(scope) == deadline
     running = agent is not None and agent.running and agent.tree_hash == scope.facts.agent_tree
+    if agent is not None:
+        note_timer(scope, agent)
     if same_input and running:
         return None
-    tried = scope.facts.install
-    if tried is not None and (tried.pod_id, tried.pod_started_at, tried.digest) != (pod.id, pod.started_at, digest):
+    tried, wanted = scope.facts.install, (pod.id, pod.started_at, digest, deadline)
+    if tried is not None and (tried.pod_id, tried.pod_started_at, tried.digest, tried.timer) != wanted:
         tried = None
     problem = agent.problem if agent is not None and same_input else None
     if tried is not None and scope.now < _again_at(scope, tried):
@@ -62,9 +67,9 @@ def place_agent(scope: Scope) -> Step | None:
     if listed is not None:
         return listed
     orders = [CellOrder(scope.identity.namespace, c.name, c.uid, c.spec, c.status) for c in scope.facts.cells.value]
-    cells = cells_json(pod.id, attempt.id or "", orders)
+    cells = cells_json(pod.id, attempt.id or "", orders, timer_order(scope, pod, orders))
     return Act(
-        InstallAgent(target, attempt.id or "", cells, digest, pod.started_at),
+        InstallAgent(target, attempt.id or "", cells, digest, pod.started_at, deadline),
         Reason.STARTING,
         f"putting the cell agent on pod {pod.id} ({len(scope.facts.cells.value)} cells)",
     )
@@ -97,8 +102,8 @@ def tried_once_more(before: InstallTry | None, action: InstallAgent, outcome: Ou
     """The install that just ended, counted with those before it that had the same input."""
     key = (action.target.pod_id, action.pod_started_at, action.cells_digest)
     same = before is not None and (before.pod_id, before.pod_started_at, before.digest) == key
-    count = before.count + 1 if before is not None and same else 1
-    return InstallTry(*key, count, now, None if outcome.ok else outcome.detail[:512])
+    count = before.count + 1 if before is not None and same and before.timer == action.timer else 1
+    return InstallTry(*key, count, now, None if outcome.ok else outcome.detail[:512], action.timer)
 
 
 def cells_digest(cells: Iterable[tuple[str, int, str]]) -> str:
@@ -111,4 +116,6 @@ def _again_at(scope: Scope, tried: InstallTry) -> datetime:
 
 
 def _unavailable(scope: Scope, why: str) -> None:
+    if not scope.facts.declared_cells:
+        return  # it would only hold the stop timer, and the status of that says why it does not
     scope.condition("ArtifactsSafe", None, Reason.AGENT_UNAVAILABLE, f"the agent is not at work: {why}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 
 from gpupod_operator.api.gpupod_status import Attempt, AttemptIntent
+from gpupod_operator.api.policies import ArtifactsPolicy
 from gpupod_operator.core.gpupod.scope import Presence, Scope
+from gpupod_operator.core.gpupod.timer import armed_until
 from gpupod_operator.core.provider import ProviderState
 
+SMALLEST = Decimal("0.0001")
 LATE = timedelta(hours=1)
 """A create whose outcome was unknown may show its pod so long. RunPod's own requests end after a minute or two."""
 
@@ -16,8 +19,9 @@ LATE = timedelta(hours=1)
 def max_burn(scope: Scope, spent: Decimal) -> Decimal | None:
     """USD. `spent` is what has accrued up to now.
 
-    Bounded are: no pod, with no create that may still land; and a stopped pod whose disks cost nothing. A pod that
-    runs, or is ordered to, goes on for ever, as does a volume of a stopped one.
+    Bounded are: no pod, with no create that may still land; a stopped pod whose disks cost nothing; and a running one
+    that stops itself, where nothing can keep its timer from it. Any other pod that runs, or is ordered to, goes on for
+    ever, as does a volume of a stopped one.
     """
     attempt = scope.status.attempt
     if _may_still_land(scope, attempt):
@@ -29,7 +33,31 @@ def max_burn(scope: Scope, spent: Decimal) -> Decimal | None:
     starts = attempt is not None and attempt.intent is AttemptIntent.START
     if stopped and not starts and cost is not None and not cost.per_hour:
         return spent
-    return None
+    return _until_the_timer(scope)
+
+
+def _until_the_timer(scope: Scope) -> Decimal | None:
+    """A running pod whose timer nothing holds up: no result is unsaved, and no volume bills on after the stop."""
+    until, cost, pod, cells = armed_until(scope), scope.status.cost, scope.pod, scope.status.cells
+    running = scope.presence is Presence.PRESENT and pod is not None and pod.state is ProviderState.RUNNING
+    if (
+        until is None
+        or not running
+        or cost is None
+        or cost.since is None
+        or cost.per_hour is None
+        or cost.stopped_per_hour
+    ):
+        return None
+    if scope.now >= until:
+        return None  # it should have stopped; whatever keeps it may keep it for ever
+    saved = cells is not None and cells.declared is not None and cells.verified == cells.declared
+    if scope.spec.remediation.artifacts is not ArtifactsPolicy.DISPOSABLE and not saved:
+        return None
+    scope.wake_at(until)
+    seconds = Decimal(str((until - cost.since).total_seconds()))
+    worst = (cost.accrued_at_since or Decimal(0)) + cost.per_hour * seconds / 3600
+    return worst.quantize(SMALLEST, ROUND_CEILING)
 
 
 def may_land_until(attempt: Attempt | None) -> datetime | None:

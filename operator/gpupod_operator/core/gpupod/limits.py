@@ -12,6 +12,7 @@ from gpupod_operator.core.gpupod import migration, permission, stopping
 from gpupod_operator.core.gpupod.draining import drain
 from gpupod_operator.core.gpupod.scope import Scope, Step, Wait
 from gpupod_operator.core.gpupod.spend import accrued
+from gpupod_operator.core.gpupod.timer import stopped_by_timer
 
 
 def check_limits(scope: Scope) -> Step | None:
@@ -19,9 +20,21 @@ def check_limits(scope: Scope) -> Step | None:
     reached = _reached(scope)
     if reached is None:
         return None
-    reason, why = reached
+    return _end(scope, *reached, scope.spec.spend.on_limit)
+
+
+def ended_by_timer(scope: Scope) -> Step | None:
+    """The pod stopped itself while no operator did: its end is recorded, and what `onLimit` wants besides is done."""
+    if not stopped_by_timer(scope):
+        return None
+    still = _reached(scope) is not None
+    why = "spend.ttl is over; the timer on the pod stopped it"
+    return _end(scope, Reason.TTL_EXPIRED, why, scope.spec.spend.on_limit if still else EndPolicy.STOP)
+
+
+def _end(scope: Scope, reason: Reason, why: str, policy: EndPolicy) -> Step:
     scope.condition("SpendAllowed", False, reason, why)
-    if scope.spec.spend.on_limit is EndPolicy.STOP:
+    if policy is EndPolicy.STOP:
         return stopping.stop(scope, GateReason.EXPIRE, why)
     verdict = permission.ask(scope, GateReason.EXPIRE)
     if isinstance(verdict, DrainFirst):

@@ -15,7 +15,7 @@ from gpupod_operator.core.gpupod.diagnosis import keep_window
 from gpupod_operator.core.gpupod.draining import drain, withdraw_drain
 from gpupod_operator.core.gpupod.episodes import is_wedged, note_fault
 from gpupod_operator.core.gpupod.launches import workload_over
-from gpupod_operator.core.gpupod.limits import check_limits, total_used_up
+from gpupod_operator.core.gpupod.limits import check_limits, ended_by_timer, total_used_up
 from gpupod_operator.core.gpupod.patching import declare_port, note_patched
 from gpupod_operator.core.gpupod.reachability import check_reachable
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
@@ -62,7 +62,7 @@ def keep_running(scope: Scope) -> Step | None:
     if scope.pod is not None and attempt.intent is AttemptIntent.START and scope.pod.state is ProviderState.RUNNING:
         scope.put_attempt(intent=AttemptIntent.NONE, intent_time=None, backoff=None)
     note_patched(scope)
-    ended = ended_by_itself(scope)
+    ended = ended_by_timer(scope) or ended_by_itself(scope)
     if ended is not None:
         return ended
     asked = _asked_to_move(scope)

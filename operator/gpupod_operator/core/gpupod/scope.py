@@ -59,6 +59,8 @@ class InstallTry:
     at: datetime
     problem: str | None
     """None: it went well, as far as the session showed."""
+    timer: datetime | None = None
+    """The deadline that went with it."""
 
 
 @dataclass(frozen=True, slots=True)

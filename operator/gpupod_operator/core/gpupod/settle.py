@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from gpupod_operator.api.attempt import AttemptTimer
 from gpupod_operator.api.gpupod_status import (
     AccountStatus,
     Attempt,
@@ -167,7 +168,11 @@ def settle_visit(status: GpuPodStatus, action: Action, outcome: Outcome, now: da
     pod = status.pod
     if isinstance(action, InstallAgent):
         if outcome.ok:
-            changes = {"agent_start": pod.started_at if pod is not None else None, "cells_digest": action.cells_digest}
+            changes = {
+                "agent_start": pod.started_at if pod is not None else None,
+                "cells_digest": action.cells_digest,
+                "timer": action.timer and AttemptTimer(started_at=action.pod_started_at, deadline=action.timer),
+            }
             status = status.model_copy(update={"attempt": attempt.model_copy(update=changes)})
         return Settled(status, None if outcome.ok else 5.0, outcome.detail)
     if isinstance(action, LaunchWorkload):

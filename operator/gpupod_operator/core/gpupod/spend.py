@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from gpupod_operator.api.gpupod_status import AttemptCause, CostStatus
-from gpupod_operator.core.gpupod.burn import max_burn
+from gpupod_operator.core.gpupod.burn import SMALLEST, max_burn
 from gpupod_operator.core.gpupod.scope import Presence, Scope
 from gpupod_operator.core.provider import ProviderPod, ProviderState
 
@@ -19,7 +19,6 @@ STOPPED_GB_MONTH = Decimal("0.20")
 RUNNING_GB_MONTH = Decimal("0.10")
 """The same while the pod runs. The vendor's `cost` holds the container disk and not this."""
 HOURS_PER_MONTH = Decimal(730)
-SMALLEST = Decimal("0.0001")
 
 
 def accrued(scope: Scope) -> Decimal:

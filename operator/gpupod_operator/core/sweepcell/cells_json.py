@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from gpupod_operator.api.conditions import find_condition
@@ -27,7 +28,23 @@ class CellOrder:
     status: SweepCellStatus
 
 
-def cells_json(pod_id: str, attempt: str, cells: Sequence[CellOrder]) -> bytes:
+@dataclass(frozen=True, slots=True)
+class TimerOrder:
+    """When the pod is to stop itself, and what the agent has to know to do so without losing anything.
+
+    `keeps`: uids of cells that outlive a stop. `unjudged`: names of cells that the agent is not told of.
+    """
+
+    deadline: datetime
+    written_at: datetime
+    pod_started_at: str
+    ours: bool
+    disposable: bool
+    keeps: tuple[str, ...]
+    unjudged: tuple[str, ...]
+
+
+def cells_json(pod_id: str, attempt: str, cells: Sequence[CellOrder], timer: TimerOrder | None = None) -> bytes:
     """The file's bytes, equal for equal input. Left out: cells that must not be uploaded (a destination conflict, or
     an upload mode other than Agent); a cell without an order is never read there, so the gate takes it for unknown.
     """
@@ -35,12 +52,31 @@ def cells_json(pod_id: str, attempt: str, cells: Sequence[CellOrder]) -> bytes:
         "format": FORMAT,
         "podId": pod_id,
         "attempt": attempt,
-        "cells": [_order(cell) for cell in sorted(cells, key=lambda c: (c.name, c.uid)) if _wanted(cell)],
+        "cells": [_order(cell) for cell in sorted(cells, key=lambda c: (c.name, c.uid)) if ordered(cell)],
     }
+    if timer is not None:
+        body["timer"] = _timer(timer)
     return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode("utf-8")
 
 
-def _wanted(cell: CellOrder) -> bool:
+def _timer(timer: TimerOrder) -> dict[str, Any]:
+    return {
+        "deadline": _stamp(timer.deadline),
+        "writtenAt": _stamp(timer.written_at),
+        "podStartedAt": timer.pod_started_at,
+        "ours": timer.ours,
+        "disposable": timer.disposable,
+        "keeps": list(timer.keeps),
+        "unjudged": list(timer.unjudged),
+    }
+
+
+def _stamp(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def ordered(cell: CellOrder) -> bool:
+    """Whether the agent is told of this cell."""
     ready = find_condition(cell.status.conditions, "Ready")
     conflict = ready is not None and ready.reason == Reason.DESTINATION_CONFLICT
     return cell.spec.upload.mode is UploadMode.AGENT and not conflict

@@ -144,3 +144,7 @@ def _authenticate(sim: RunPodSimulator, request: web.Request) -> None:
     if known is None:
         raise Problem(401, "invalid bearer token")
     request[ACCOUNT], request[KEY] = known
+    pod = known[1].pod
+    own = request.match_info.get("id") == pod and request.path.startswith("/v2/pods/") and request.method != "PATCH"
+    if pod is not None and not own:
+        raise Problem(403, "access denied")
