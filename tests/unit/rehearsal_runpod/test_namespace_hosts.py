@@ -13,6 +13,7 @@ import aiohttp
 import asyncssh
 import pytest
 
+from gpupod_operator.shell.remote import run_script
 from gpupod_rehearsal.hosts import Endpoint, HostError, NamespaceHost, NamespacesUnavailable, PodLaunch, VolumeMount
 from gpupod_rehearsal.hosts.container import find_sshd
 from gpupod_rehearsal.runpod import Blueprint, RunPodSimulator, Timings
@@ -127,7 +128,7 @@ async def test_a_command_that_ends_without_reading_its_input_keeps_its_exit_stat
     ended = []
     for _ in range(8):
         async with client.connect(endpoint) as connection:
-            ended.append((await connection.run("exit 7", input="x" * 300_000)).exit_status)
+            ended.append((await run_script(connection, "exit 7", payload=b"x" * 300_000, seconds=20)).exit_status)
     assert ended == [7] * 8
 
 
