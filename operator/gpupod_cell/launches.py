@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from gpupod_cell.layout import read_json
@@ -35,6 +36,11 @@ def launch_of(root: Path, attempt: str, pod_started_at: str | None) -> Launch | 
     except (OSError, ValueError, KeyError, TypeError):
         # No process can be found by it; the operator says so when it reads the same file.
         return None
+
+
+def ended_since(root: Path, since: datetime) -> bool:
+    """A workload ended after this time, by the records of their supervisors and this pod's clock."""
+    return any(path.stat().st_mtime > since.timestamp() for path in root.glob("*/exit.json"))
 
 
 def members(launch: Launch) -> list[int]:

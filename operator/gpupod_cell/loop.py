@@ -15,6 +15,7 @@ from gpupod_cell.answers import scrub
 from gpupod_cell.basis import LOOK_AGAIN, basis_of, repository
 from gpupod_cell.child import Upload
 from gpupod_cell.deadman import StopTimer
+from gpupod_cell.launches import ended_since
 from gpupod_cell.layout import Layout, write_atomically
 from gpupod_cell.once import ready
 from gpupod_cell.orders import BadOrders, Order, Orders, parse_orders, read_orders
@@ -24,6 +25,9 @@ from gpupod_cell.settings import hub_endpoint
 from gpupod_cell.walk import stamp
 
 log = logging.getLogger("gpupod_cell")
+
+AWAITED = timedelta(seconds=15)
+"""After the end of a workload each look is told at once: an end of the pod may wait for it, and the pod bills."""
 
 
 class Loop:
@@ -62,6 +66,7 @@ class Loop:
 
     def tick(self) -> bool:
         """One look. False: a newer tree or a stop file is there and no commit is in hand, so end."""
+        began = self._now()
         self._take_orders()
         self._collect()
         leaving = self._layout.wants_end(self._tree_hash)
@@ -71,7 +76,7 @@ class Loop:
             if self.upload is None and not leaving:
                 self._begin()
         self._state.identity["timer"] = self._timer.look(self._orders, self._state.cells)
-        self._state.write(self._now())
+        self._state.write(began, awaited=ended_since(self._layout.root, began - AWAITED))
         return not (leaving and self.upload is None)
 
     def _take_orders(self) -> None:

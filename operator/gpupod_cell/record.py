@@ -96,8 +96,8 @@ class State:
             self.cells = {}
             self.problem = f"state.json was damaged and has been started anew ({type(damage).__name__})"
 
-    def write(self, now: datetime) -> bool:
-        """Write if anything changed or the heartbeat is due; whether it was written."""
+    def write(self, now: datetime, *, awaited: bool = False) -> bool:
+        """Write if anything changed or the heartbeat is due or awaited; whether it was written."""
         agent: dict[str, Any] = {**self.identity, "problem": self.problem}
         body: dict[str, dict[str, Any] | int] = {
             "format": FORMAT,
@@ -105,7 +105,8 @@ class State:
             "cells": {uid: cell.to_json() for uid, cell in self.cells.items()},
         }
         plain = encode(body)
-        if plain == self._written and self._heartbeat is not None and now - self._heartbeat < HEARTBEAT:
+        due = awaited or self._heartbeat is None or now - self._heartbeat >= HEARTBEAT
+        if plain == self._written and not due:
             return False
         agent["heartbeat"] = stamp_of(now)
         write_atomically(self.layout.state, encode(body))

@@ -220,3 +220,14 @@ def _alive(pid: int) -> bool:
             return stat.read().rpartition(")")[2].split()[0] not in ("Z", "X")
     except FileNotFoundError:
         return False
+
+
+async def test_each_look_after_the_end_of_a_workload_is_told_at_once(hub: HubSimulator, pod: Pod) -> None:
+    pod.order("c1")
+    await pod.start("watch", "--every", "0.05")
+    await pod.until(lambda: pod.state()["agent"].get("heartbeat"))
+    # Two beats within the time in which there is else only one.
+    (pod.root / "a1").mkdir()
+    (pod.root / "a1" / "exit.json").write_text('{"code": 0}')
+    first = await pod.until(lambda: pod.state()["agent"]["heartbeat"])
+    await pod.until(lambda: pod.state()["agent"]["heartbeat"] > first, seconds=10)

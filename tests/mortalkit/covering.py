@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chaoskit.judge import judged
-from chaoskit.operations import OPERATIONS
+from chaoskit.operations import OPERATIONS, Operation
 from chaoskit.scene import Unfinished
 from chaoskit.schedule import QUIET
 from gpupod_operator.api.names import GPUPODS
@@ -40,9 +40,9 @@ class Covered:
         return "\n".join([self.operation, *self.broken, *self.places, self.story])
 
 
-async def covered(scene: RealScene, name: str, names: tuple[str, ...]) -> Covered:
+async def covered(scene: RealScene, name: str | Operation, names: tuple[str, ...]) -> Covered:
     """The scene is fresh. `names` are ends of the names of the points that count."""
-    operation = replace(OPERATIONS[name], **CHANGED.get(name, {}))
+    operation = name if isinstance(name, Operation) else replace(OPERATIONS[name], **CHANGED.get(name, {}))
     found: list[str] = []
     try:
         await operation.prepare(scene)
@@ -63,7 +63,7 @@ async def covered(scene: RealScene, name: str, names: tuple[str, ...]) -> Covere
     places = tuple(killed.read_text().splitlines()) if killed.exists() else ()
     if len(places) != scene.deaths:
         found.append(f"{scene.deaths} deaths at {len(places)} places")
-    return Covered(name, places, tuple(found), scene.story())
+    return Covered(operation.name, places, tuple(found), scene.story())
 
 
 async def _invariants(scene: RealScene, *, released: bool) -> Iterable[str]:

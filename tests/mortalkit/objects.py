@@ -15,6 +15,7 @@ from gpupod_operator.api.names import GPUPODS, SWEEPCELLS
 
 Raw = dict[str, Any]
 KIND = "GpuPod"
+KINDS = {GPUPODS: "GpuPod", SWEEPCELLS: "SweepCell"}
 API = "gpupod.dev/v1alpha1"
 PACE = 20
 """Durations in specs are this much shorter than those of schedules on virtual time."""
@@ -23,7 +24,7 @@ QUICK = {"startTimeout": "20s", "sshWait": "4s", "wedgeAfter": "5s"}
 
 
 class RealObjects:
-    """The GpuPods of one namespace as they were last seen, and the orders that are still to be carried out."""
+    """The objects of one namespace as they were last seen, and the orders that are still to be carried out."""
 
     def __init__(self, admin: Admin, *, inside: bool) -> None:
         self._admin = admin
@@ -36,7 +37,8 @@ class RealObjects:
 
     def apply(self, plural: str, name: str, spec: Mapping[str, Any], namespace: str = "ml") -> None:
         """Create the object."""
-        body = {"apiVersion": API, "kind": KIND, "metadata": {"name": name}, "spec": quick(spec, inside=self._inside)}
+        made = quick(spec, inside=self._inside) if plural == GPUPODS else dict(spec)
+        body = {"apiVersion": API, "kind": KINDS[plural], "metadata": {"name": name}, "spec": made}
         self._orders.append(lambda: self._admin.apply(body, namespace=namespace))
 
     def edit(self, plural: str, name: str, namespace: str = "ml", **spec: Any) -> None:
@@ -74,8 +76,9 @@ class RealObjects:
         """Carry out what was ordered, and look."""
         while self._orders:
             await self._orders.pop(0)()
-        found = await self._admin.list(KIND)
-        self.objects[GPUPODS] = {(raw["metadata"]["namespace"], raw["metadata"]["name"]): raw for raw in found}
+        for plural, kind in KINDS.items():
+            found = await self._admin.list(kind)
+            self.objects[plural] = {(raw["metadata"]["namespace"], raw["metadata"]["name"]): raw for raw in found}
 
     def _patch(self, name: str, namespace: str, patch: Raw) -> None:
         self._orders.append(lambda: self._admin.patch(KIND, name, patch, namespace=namespace))
@@ -103,10 +106,10 @@ def quick(spec: Mapping[str, Any], *, inside: bool) -> Raw:
     whole = {**spec, "health": QUICK | {} if inside else {**QUICK, "readiness": "Mapping"}}
     if spec.get("spend"):
         whole["spend"] = {name: _shorter(value) for name, value in spec["spend"].items()}
-    if "workload" in whole:
-        del whole["workload"]
-        if inside:
-            whole["workload"] = {"command": ["sleep", "100000"]}
+    command = whole.pop("workload", {}).get("command")
+    if command and inside:
+        # schedules on virtual time name a program that no pod has
+        whole["workload"] = {"command": command if command[0] == "bash" else ["sleep", "100000"]}
     return whole
 
 

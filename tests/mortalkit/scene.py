@@ -47,11 +47,17 @@ class _NoVisits:
 class RealScene(Scene):
     """`async with RealScene(...)`: what operations ask of a scene, played for real. `hosts` None: pods have no inside.
 
-    CRDs and RBAC are in the cluster.
+    CRDs and RBAC are in the cluster. `hub`: the address of the simulated Hub, for operations with cells.
     """
 
     def __init__(
-        self, plane: ControlPlane, admin: Admin, forks: Forks, folder: Path, hosts: PodHost | None = None
+        self,
+        plane: ControlPlane,
+        admin: Admin,
+        forks: Forks,
+        folder: Path,
+        hosts: PodHost | None = None,
+        hub: str = "http://127.0.0.1:1",
     ) -> None:
         self.clock: Any = _RealClock()
         self.own: Any = self.clock
@@ -70,6 +76,7 @@ class RealScene(Scene):
         self.folder = folder
         self.log = folder / "operator.log"
         self._plane, self.admin, self._forks, self._inside = plane, admin, forks, hosts
+        self._hub = hub
         self._stack = contextlib.AsyncExitStack()
         self._over = False
         self._died_at = time.monotonic()
@@ -147,7 +154,7 @@ class RealScene(Scene):
 
     async def _start(self) -> None:
         arguments = [
-            *("run", "--runpod-api", self.sim.url, "--hub-endpoint", "http://127.0.0.1:1"),
+            *("run", "--runpod-api", self.sim.url, "--hub-endpoint", self._hub),
             *("--runpod-key-file", str(self.folder / "key"), "--namespace", SYSTEM),
             *("--instance-id", self.instance),
             *("--observe-every", "300ms", "--visit-every", "500ms", "--create-settle", f"{SETTLE}s"),

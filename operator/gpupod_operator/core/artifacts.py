@@ -116,6 +116,7 @@ class AgentReading:
     attempt: str | None
     pod_id: str | None
     heartbeat: datetime | None
+    """Its last look at the cells, by our clock."""
     cells: Mapping[str, AgentCell] = field(default_factory=dict)
     problem: str | None = None
     """Why the agent cannot run here (for example Python older than 3.10 and no venv possible), for people."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,6 +35,7 @@ file() { # kind, name, path
   { read -r gp_stat < "/proc/$gp_pid/stat"; } 2>/dev/null
   frame stat "$gp_pid" "$gp_stat"
 }
+frame clock now "$(date +%s)"
 if [ -r /proc/self/stat ]; then frame proc 1 yes; fi
 for gp_file in "$root"/*/launch.json; do
   gp_dir=${gp_file%/launch.json}
@@ -62,6 +63,7 @@ class _Frames:
     exits: dict[str, str] = field(default_factory=dict)
     stats: dict[int, str] = field(default_factory=dict)
     agent: str | None = None
+    clock: str = ""
     proc: bool = False
     complete: bool = False
 
@@ -71,8 +73,12 @@ def reading_script(layout: PodLayout) -> str:
     return f"root={shlex.quote(layout.root)}\nmost={MAX_FILE_BYTES}\n{_SCRIPT}"
 
 
-def parse_visit(output: bytes) -> Visit:
-    """Read the frames. What is broken is unknown (None), never absent and never dead."""
+def parse_visit(output: bytes, asked_at: datetime | None = None) -> Visit:
+    """Read the frames. What is broken is unknown (None), never absent and never dead.
+
+    `asked_at`: our time when the script was sent. The agent's heartbeat is brought to our clock by it, a moment too
+    early rather than too late: the clock of a rented host may be wrong by any amount.
+    """
     frames = _frames(output)
     if not frames.complete:
         return Visit(None, None)
@@ -80,7 +86,11 @@ def parse_visit(output: bytes) -> Visit:
         launch for name, text in sorted(frames.launches.items()) if (launch := _launch(name, text, frames)) is not None
     ]
     readable = len(launches) == len(frames.launches)
-    return Visit(tuple(launches) if readable else None, _agent(frames))
+    agent = _agent(frames)
+    if agent is not None and agent.heartbeat is not None and asked_at is not None and frames.clock.isdigit():
+        wrong = asked_at - datetime.fromtimestamp(int(frames.clock) + 1, UTC)
+        agent = replace(agent, heartbeat=agent.heartbeat + wrong)
+    return Visit(tuple(launches) if readable else None, agent)
 
 
 def _frames(output: bytes) -> _Frames:
@@ -104,6 +114,8 @@ def _frames(output: bytes) -> _Frames:
             frames.stats[int(name)] = text
         elif kind == "agent":
             frames.agent = text
+        elif kind == "clock":
+            frames.clock = text
         elif kind == "proc":
             frames.proc = True
         elif kind == "end":

@@ -127,6 +127,7 @@ class AsyncsshShell:
 
     async def _visit(self, target: ShellTarget, key: str) -> ShellReading:
         async with self._turns, session(target, key, self._timeouts) as opened:
+            asked_at = self._clock.now()
             try:
                 ran = await run_script(opened.connection, reading_script(self._layout), seconds=self._timeouts.command)
             except ShellError as lost:
@@ -134,7 +135,7 @@ class AsyncsshShell:
             if ran.exit_status != 0:
                 text = f"logged in, but sh failed with {ran.exit_status}: {redact(ran.stderr).strip()[-300:]}"
                 return self._reading(SshClass.OTHER, text, opened.host_key)
-            visit = parse_visit(ran.stdout)
+            visit = parse_visit(ran.stdout, asked_at)
             return ShellReading(
                 SshClass.OK,
                 "logged in" if visit.launches is not None else "logged in; the records on the pod cannot be read",

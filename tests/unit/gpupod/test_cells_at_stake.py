@@ -9,7 +9,7 @@ from gatekit.cells import agent_cell, commit, listing, manifest_bytes
 from gatekit.cells import status as cell_status
 from gpupod_operator.api.reasons import Reason
 from gpupod_operator.core.known import Known, Unknown
-from podkit.driver import Driver, spec_of
+from podkit.driver import TICK, Crashed, Driver, spec_of
 
 WORK = {"command": ["run"]}
 
@@ -85,3 +85,24 @@ def test_an_agent_that_cannot_run_here_is_told_and_the_work_goes_on():
     d.run(limit=timedelta(minutes=10))
     assert d.condition("ArtifactsSafe") == ("Unknown", Reason.AGENT_UNAVAILABLE)
     assert launches(d) == 1
+
+
+def test_a_drain_whose_answer_died_with_the_operator_is_not_waited_for_anew():
+    d = working()
+    d.declare(state="Producing", done=False)
+    d.host().cells["c1"] = agent_cell("c1", "Producing")
+    d.hub["c1"] = Known(listing("c2", manifest=None, at=d.now + timedelta(hours=9)))
+    d.run(limit=timedelta(minutes=1))
+    d.deleting = True
+    while "drain" not in d.host().acts:
+        d.crash = "answer"
+        try:
+            d.settle()
+        except Crashed:
+            continue
+        d.cloud.now += TICK
+        d.cloud.tick()
+    d.crash = None
+    began = d.now
+    d.run(until=lambda: d.cloud.sent("delete") != [], limit=timedelta(minutes=5))
+    assert d.now - began <= 2 * TICK

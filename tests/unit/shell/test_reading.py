@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -90,3 +91,20 @@ def test_an_answer_cut_anywhere_is_unknown_and_no_crash(cut: int) -> None:
     whole = _frame("proc", "1", "yes") + _launch() + _frame("stat", "42", "x") + _frame("end", "end", "")
     if cut < len(whole) - 2:
         assert parse_visit(whole[:cut]) == Visit(None, None)
+
+
+@pytest.mark.parametrize("wrong", [timedelta(0), timedelta(hours=-1), timedelta(days=3)])
+def test_the_heartbeat_of_a_pod_whose_clock_is_wrong_is_by_our_clock_and_never_too_late(wrong: timedelta) -> None:
+    asked = datetime(2026, 12, 1, 12, tzinfo=UTC)
+    looked = asked - timedelta(seconds=20)
+    about = {"pid": None, "procStart": None, "treeHash": "t", "podId": "p", "attempt": "a", "problem": None}
+    state = {"format": 1, "agent": {**about, "heartbeat": (looked + wrong).isoformat()}, "cells": {}}
+    frames = (
+        _frame("clock", "now", str(int((asked + wrong).timestamp()))),
+        _frame("agent", "state", json.dumps(state)),
+        _frame("end", "end", ""),
+    )
+    agent = parse_visit(b"".join(frames), asked).agent
+    assert agent is not None
+    assert agent.heartbeat is not None
+    assert timedelta(0) <= looked - agent.heartbeat <= timedelta(seconds=2)

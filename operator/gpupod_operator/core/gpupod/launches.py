@@ -6,7 +6,7 @@ from datetime import datetime
 
 from gpupod_operator.api.gpupod_status import WorkloadState, WorkloadStatus
 from gpupod_operator.core.gpupod.scope import Scope
-from gpupod_operator.core.shell import LaunchRecord
+from gpupod_operator.core.shell import LaunchRecord, SshClass
 
 
 def own_launch(scope: Scope) -> str | None:
@@ -32,6 +32,21 @@ def renew_launch(scope: Scope) -> None:
             ended_at=state.ended_at,
         )
     )
+
+
+def note_end(scope: Scope) -> None:
+    """A visit of this pass shows the launch dead: that it ended is on record from then, whoever ended it.
+
+    A drain whose answer got lost with its process would else be waited for as if it had just begun.
+    """
+    state, reading = scope.status.workload, scope.facts.shell
+    if state is None or state.ended_at is not None or state.launch_id is None or state.pod_id != scope.pod_id:
+        return
+    if not scope.facts.visited_now or reading is None or reading.ssh is not SshClass.OK or not reading.launches:
+        return
+    mine = any(record.launch_id == state.launch_id for record in reading.launches)
+    if mine and all(record.alive is False for record in reading.launches):
+        scope.put(workload=state.model_copy(update={"ended_at": scope.now}))
 
 
 def workload_over(scope: Scope) -> bool:

@@ -20,6 +20,7 @@ from gpupod_operator.core.gate import (
     judge,
 )
 from gpupod_operator.core.gpupod.agent import keep_agent
+from gpupod_operator.core.gpupod.launches import note_end
 from gpupod_operator.core.gpupod.scope import Ask, Presence, Scope, Step, Wait
 from gpupod_operator.core.known import Fact, Known, Unknown
 from gpupod_operator.core.ownership import OwnedPod
@@ -37,6 +38,7 @@ NEEDS = {
 
 def ask(scope: Scope, reason: GateReason, *, act: GateAct | None = None) -> Step | Receipt | DrainFirst:
     """A receipt permits the act in this pass and only in it. Anything else is the step to take instead."""
+    note_end(scope)
     verdict = judge(question(scope, reason, act))
     if isinstance(verdict, NeedsFacts):
         return Ask(frozenset(NEEDS[n] for n in verdict.needs))
