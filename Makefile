@@ -10,10 +10,10 @@ WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n < 4 ? 5 * n / 2
 PYTEST := $(BIN)/python -m pytest
 ARGS ?=
 # The image's tests need a container engine and make a base image: not everybody's machine, so not in `make test`.
-SELECT ?= not bench and not image and not soak
+SELECT ?= not bench and not image and not soak and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test lint fmt fmt-check types layers check lock clean
+.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test e2e lint fmt fmt-check types layers check lock clean
 
 help:  ## list these commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ bench: controlplane  ## measure, and write a report
 
 image-test: controlplane  ## build the container image and try it; needs docker, or root with buildah and podman
 	$(PYTEST) -m image $(ARGS)
+
+e2e: controlplane  ## a real node runs the image: kubelet, containerd and the rest in namespaces of their own; needs root
+	@cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m nodekit.enter $(abspath $(BIN))/python -m pytest -n 0 -m e2e e2e $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

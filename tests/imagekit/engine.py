@@ -100,6 +100,8 @@ def find() -> Engine | str:
     flags = ("--quiet", "--layers", "--isolation=chroot", "--network=host")
     runner = ("podman", *store) if shutil.which("podman") else None
     limits: tuple[str, ...] = ("--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--read-only-tmpfs=false")
+    # A kubelet gives a uid no passwd entry, either.
+    limits = (*limits, "--passwd=false")
     if runner is not None and shutil.which("runc"):
         # crun refuses the hybrid cgroups of older kernels.
         runner = (*runner, "--runtime=runc")

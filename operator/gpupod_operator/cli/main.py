@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
 import sys
 from importlib import resources
 from pathlib import Path
@@ -101,6 +103,7 @@ def run(
         first = error.errors()[0]
         raise typer.BadParameter(f"{_flag(str(first['loc'][0]))}: {first['msg']}") from None
     set_up_logging(settings.log_format, settings.log_level)
+    _be_somebody()
     try:
         asyncio.run(serve(settings))
     except StartError as error:
@@ -132,6 +135,14 @@ def crd_text(name: str) -> str:
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
     return (Path(__file__).parents[3] / "crds" / name).read_text(encoding="utf-8")
+
+
+def _be_somebody() -> None:
+    """In a pod the uid has no passwd entry (on OpenShift it is any number), and kopf and asyncssh ask for a name."""
+    try:
+        getpass.getuser()
+    except (KeyError, OSError):
+        os.environ["LOGNAME"] = "gpupod-operator"
 
 
 def _flag(field: str) -> str:

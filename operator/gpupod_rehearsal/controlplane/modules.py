@@ -22,6 +22,8 @@ class GoModule:
     name: str
     programs: dict[str, str]
     root: Path = _HERE
+    stamped: str | None = None
+    """The module of a Kubernetes program, which is linked with its version; None: nothing is stamped."""
 
     @property
     def folder(self) -> Path:
@@ -52,8 +54,8 @@ class GoModule:
     def link_flags(self) -> str:
         """Flags of the linker: no symbols, and for Kubernetes the version that it reports of itself."""
         flags = "-s -w"
-        if self is KUBERNETES:
-            version = self.version_of("k8s.io/kubernetes")
+        if self.stamped is not None:
+            version = self.version_of(self.stamped)
             major, minor = version.removeprefix("v").split(".")[:2]
             stamp = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
             flags += "".join(f" -X k8s.io/component-base/version.{key}={value}" for key, value in stamp.items())
@@ -67,6 +69,7 @@ KUBERNETES = GoModule(
         "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
         "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     },
+    stamped="k8s.io/kubernetes",
 )
 ETCD = GoModule("etcd", {"etcd": "go.etcd.io/etcd/server/v3"})
 MODULES = (ETCD, KUBERNETES)

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import ipaddress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +30,11 @@ class Pki:
     service_account_public_key: Path
 
 
-def make_pki(folder: Path) -> Pki:
-    """Write a new CA certificate, one certificate for server and client use, and a ServiceAccount signing key."""
+def make_pki(folder: Path, addresses: Sequence[str] = ()) -> Pki:
+    """Write a new CA certificate, one certificate for server and client use, and a ServiceAccount signing key.
+
+    `addresses`: IP addresses of the servers besides loopback.
+    """
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     now = dt.datetime.now(dt.UTC)
     ca_key = ec.generate_private_key(ec.SECP256R1())
@@ -45,7 +49,7 @@ def make_pki(folder: Path) -> Pki:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "gpupod-rehearsal")])
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in _NAMES]
-    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in _ADDRESSES]
+    names += [x509.IPAddress(ipaddress.ip_address(address)) for address in (*_ADDRESSES, *addresses)]
     certificate = (
         _builder(subject, ca_name, key.public_key(), now)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)

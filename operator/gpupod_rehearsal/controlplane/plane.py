@@ -39,13 +39,15 @@ class ControlPlane:
         progress: Report = print,
         controllers: Sequence[str] = (),
         apiserver_args: Sequence[str] = (),
+        addresses: Sequence[str] = (),
     ) -> "Launch":
         """A context manager (for `with` and `async with`) around a new control plane with its data under `workdir`.
 
         `controllers` names controllers of kube-controller-manager, such as `garbage-collector-controller`,
         `namespace-controller` and `serviceaccount-controller`; without any it is not even built.
+        `addresses`: IP addresses besides loopback at which `apiserver_args` make the API server reachable.
         """
-        return Launch(workdir, progress, tuple(controllers), tuple(apiserver_args))
+        return Launch(workdir, progress, tuple(controllers), tuple(apiserver_args), tuple(addresses))
 
     @classmethod
     def attach(cls, kubeconfig: Path, *, context: str | None = None) -> Self:
@@ -142,19 +144,25 @@ class Launch:
     """Starts a control plane on entry and ends it on exit, also when the entry itself is interrupted."""
 
     def __init__(
-        self, workdir: Path, progress: Report, controllers: tuple[str, ...], apiserver_args: tuple[str, ...]
+        self,
+        workdir: Path,
+        progress: Report,
+        controllers: tuple[str, ...],
+        apiserver_args: tuple[str, ...],
+        addresses: tuple[str, ...],
     ) -> None:
         self._workdir = workdir.absolute()
         self._progress = progress
         self._controllers = controllers
         self._apiserver_args = apiserver_args
+        self._addresses = addresses
         self._abandon = threading.Event()
         self._servers: LocalServers | None = None
 
     def __enter__(self) -> ControlPlane:
         programs = ensure_programs(["etcd", "kube-apiserver"], report=self._progress, abandon=self._abandon)
         self._workdir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        pki = make_pki(self._workdir / "pki")
+        pki = make_pki(self._workdir / "pki", self._addresses)
         token = secrets.token_urlsafe(32)
         tokens = self._workdir / "tokens.csv"
         tokens.touch(mode=0o600)

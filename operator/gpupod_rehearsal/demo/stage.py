@@ -40,6 +40,9 @@ class StageOptions:
     operator_args: tuple[str, ...] = ()
     hosts: str = "namespace"
     billing_factor: int = BILLING_FACTOR
+    runpod_args: tuple[str, ...] = ()
+    hub_args: tuple[str, ...] = ()
+    """More flags of the vendors: where they listen, for example."""
 
 
 class Stage:
@@ -86,7 +89,7 @@ class Stage:
         self.session = await self._stack.enter_async_context(aiohttp.ClientSession())
         await self._vendors()
         await self._install()
-        await self.start_operator()
+        await self._serve()
 
     async def _control_plane(self) -> None:
         say = self.options.say
@@ -121,6 +124,7 @@ class Stage:
                 str(self.options.billing_factor),
                 "--hosts",
                 self.options.hosts,
+                *self.options.runpod_args,
             ],
             self.workdir,
         )
@@ -138,6 +142,7 @@ class Stage:
                 "example-org=researcher",
                 "--repo",
                 "dataset:example-org/sweep-results",
+                *self.options.hub_args,
             ],
             self.workdir,
         )
@@ -163,6 +168,10 @@ class Stage:
         await kube.apply(secret, NAMESPACE)
         for kind in ("GpuPod", "SweepCell"):
             await kube.served(API, kind)
+
+    async def _serve(self) -> None:
+        """Return once an operator runs, or is about to."""
+        await self.start_operator()
 
     async def start_operator(self, *extra: str) -> Child:
         """The production process on the real clock, logged in as in a pod."""

@@ -40,13 +40,16 @@ class _Running:
 class NamespaceHost:
     """Pods under `workdir`: `pods/<id>/disk` (wiped at a stop), `pods/<id>/volume`, and `volumes/<network volume>`.
 
-    Each pod has a loopback address 127.x.y.z of its own and a new port and host key at every start. Close it, or use
+    Each pod has an address of its own in `network` (two numbers, of loopback unless given; every address of it has to
+    be this machine's) and a new port and host key at every start. Close it, or use
     it as an async context manager: every process it started ends. They also end when this process dies.
     """
 
     instant = False
 
-    def __init__(self, workdir: Path, *, ssh: SshServer = "auto", seed: int | None = None) -> None:
+    def __init__(
+        self, workdir: Path, *, ssh: SshServer = "auto", seed: int | None = None, network: str | None = None
+    ) -> None:
         self._workdir = workdir.resolve()
         self._root = os.geteuid() == 0
         sshd = container.find_sshd() if self._root else None
@@ -57,6 +60,7 @@ class NamespaceHost:
         self._running: dict[str, _Running] = {}
         self._addresses: dict[str, str] = {}
         self._checked = False
+        self._network = network or f"127.{_FIRST_NETWORK + os.getpid() % 150}"
 
     @property
     def ssh_server(self) -> str:
@@ -230,7 +234,7 @@ class NamespaceHost:
 
     def _new_address(self) -> str:
         number = len(self._addresses)
-        return f"127.{_FIRST_NETWORK + os.getpid() % 150}.{number // 250 % 250}.{number % 250 + 1}"
+        return f"{self._network}.{number // 250 % 250}.{number % 250 + 1}"
 
     def _free_port(self, address: str) -> int:
         for _ in range(100):

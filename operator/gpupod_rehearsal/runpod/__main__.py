@@ -40,7 +40,9 @@ def main() -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m gpupod_rehearsal.runpod", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="loopback port; 0 takes a free one")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--pod-network", help="first two numbers of the pods' addresses; loopback by default")
     parser.add_argument("--keys", type=Path, help="YAML or JSON file: key alias -> secret; others are drawn")
     parser.add_argument("--workdir", type=Path, help="where pods and the keys file live; a temporary folder by default")
     parser.add_argument("--billing-factor", type=Decimal, help="seconds billed for each second that passes")
@@ -75,7 +77,7 @@ def _write_keys(workdir: Path, keys: dict[str, str]) -> Path:
 async def _serve(story: scenario.Scenario, workdir: Path, keys_file: Path, options: argparse.Namespace) -> int:
     hosts: PodHost = NullHost()
     if options.hosts == "namespace":
-        hosts = NamespaceHost(workdir, ssh=options.ssh)
+        hosts = NamespaceHost(workdir, ssh=options.ssh, network=options.pod_network)
         await hosts.check()
     done = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -87,6 +89,7 @@ async def _serve(story: scenario.Scenario, workdir: Path, keys_file: Path, optio
         profile=story.profile,
         quotas=story.quotas,
         port=options.port,
+        host=options.host,
     )
     for fault in story.faults:
         simulator.faults.load(fault)

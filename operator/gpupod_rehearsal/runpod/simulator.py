@@ -40,6 +40,7 @@ class RunPodSimulator:
         profile: Profile = Profile.NOVEMBER,
         quotas: dict[str, int] | None = None,
         port: int = 0,
+        host: str = "127.0.0.1",
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         plan = blueprint or Blueprint()
@@ -53,7 +54,7 @@ class RunPodSimulator:
         self.driver = HostDriver(self.cloud, self.hosts, self.notify)
         self._quotas: dict[str, Quota] = {}
         self._quota_plan = quotas
-        self._port = port
+        self._host, self._port = host, port
         self._lock = asyncio.Lock()
         self._stack = contextlib.AsyncExitStack()
         self.url = ""
@@ -106,9 +107,9 @@ class RunPodSimulator:
         self._stack.push_async_callback(self.hosts.close)
         self._stack.push_async_callback(self.driver.close)
         self._stack.push_async_callback(runner.cleanup)
-        site = web.TCPSite(runner, "127.0.0.1", self._port)
+        site = web.TCPSite(runner, self._host, self._port)
         await site.start()
-        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        self.url = f"http://{self._host}:{runner.addresses[0][1]}"
         if not isinstance(self.clock, VirtualClock):
             ticker = asyncio.create_task(self._tick())
             self._stack.push_async_callback(_cancel, ticker)
