@@ -17,8 +17,8 @@ from gpupod_operator import __version__
 from gpupod_operator.cli.check import check
 from gpupod_operator.cli.rehearse import rehearse
 from gpupod_operator.cluster.login import own_namespace
-from gpupod_operator.handlers.operator import StartError
 from gpupod_operator.handlers.operator import run as serve
+from gpupod_operator.handlers.preflight import StartError
 from gpupod_operator.runtime.logs import set_up_logging
 from gpupod_operator.runtime.settings import Settings
 

@@ -19,6 +19,7 @@ from gpupod_operator.cluster.lease import Lease
 from gpupod_operator.cluster.login import login
 from gpupod_operator.cluster.transport import ApiTransport
 from gpupod_operator.handlers import gpupod, lifecycle, sweepcell
+from gpupod_operator.handlers.preflight import StartError, check_cluster, instance_of
 from gpupod_operator.handlers.settings import kopf_settings
 from gpupod_operator.hub.reader import HubReader
 from gpupod_operator.hub.requests import hub_session
@@ -26,7 +27,6 @@ from gpupod_operator.ports import ApiForbidden, ApiNotFound, ApiUnavailable
 from gpupod_operator.runpod.accounts import Accounts
 from gpupod_operator.runtime.clock import SystemClock
 from gpupod_operator.runtime.health import Health, serve
-from gpupod_operator.runtime.left_behind import left_behind
 from gpupod_operator.runtime.metrics import Metrics
 from gpupod_operator.runtime.settings import Settings
 from gpupod_operator.runtime.turns import TurnTaking
@@ -36,15 +36,9 @@ from gpupod_operator.shell.shell import AsyncsshShell
 
 log = logging.getLogger("gpupod_operator")
 
-CRDS = ("gpupods.gpupod.dev", "sweepcells.gpupod.dev")
-
 
 CONNECT_SECONDS = 5.0
 """Three SYNs (at 0, 1 and 3 s) go out in this time; a host that answers none of them is a fact to act on."""
-
-
-class StartError(Exception):
-    """Why this process cannot serve: one sentence that says why and what to do. Exit code 2."""
 
 
 async def run(settings: Settings) -> None:
@@ -70,30 +64,6 @@ async def run(settings: Settings) -> None:
         raise StartError(f"cannot serve: {error}") from None
     finally:
         await runner.cleanup()
-
-
-async def check_cluster(transport: ApiTransport, settings: Settings) -> None:
-    """The API server answers and has our CRDs. Without them it is told what bills on for objects that are gone."""
-    for name in CRDS:
-        try:
-            await transport.request("GET", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}", within=10)
-        except ApiNotFound:
-            await _tell_what_bills(transport, settings)
-            raise StartError(f"the CRD {name} is not in this cluster: kubectl apply -f crds/") from None
-        except ApiForbidden as error:
-            raise StartError(f"no right to read the CRD {name}: apply manifests/base/rbac.yaml ({error})") from None
-        except ApiUnavailable as error:
-            raise StartError(f"the Kubernetes API cannot be reached: {error}") from None
-
-
-async def _tell_what_bills(transport: ApiTransport, settings: Settings) -> None:
-    try:
-        system = await transport.request("GET", "/api/v1/namespaces/kube-system", within=10)
-    except (ApiNotFound, ApiForbidden, ApiUnavailable) as error:
-        log.warning("whether pods of this operator bill cannot be known: %s", error)
-        return
-    for line in await left_behind(settings, settings.instance_id or str(system["metadata"]["uid"])):
-        log.error("%s", line)
 
 
 async def lead(
@@ -158,7 +128,7 @@ async def _serve(
 ) -> None:
     events = EventPoster(clock, controller="gpupod-operator", instance=identity)
     cluster = ClusterClient(transport, events, permit=may_act)
-    instance = settings.instance_id or await cluster.namespace_uid("kube-system")
+    instance = await instance_of(settings, cluster)
     hub = hub_session()
     accounts = Accounts(
         clock,

@@ -40,23 +40,20 @@ class _Running:
 class NamespaceHost:
     """Pods under `workdir`: `pods/<id>/disk` (wiped at a stop), `pods/<id>/volume`, and `volumes/<network volume>`.
 
-    Each pod has an address of its own in `network` (two numbers, of loopback unless given; every address of it has to
-    be this machine's) and a new port and host key at every start. Close it, or use
-    it as an async context manager: every process it started ends. They also end when this process dies.
+    Each pod has an address of its own in `network` (two numbers; of loopback unless given) and a new port and host key
+    at every start. Close it (`async with`): every process it started ends. They also end when this process dies.
     """
 
     instant = False
 
-    def __init__(
-        self, workdir: Path, *, ssh: SshServer = "auto", seed: int | None = None, network: str | None = None
-    ) -> None:
+    def __init__(self, workdir: Path, *, ssh: SshServer = "auto", network: str | None = None) -> None:
         self._workdir = workdir.resolve()
         self._root = os.geteuid() == 0
         sshd = container.find_sshd() if self._root else None
         if ssh == "openssh" and sshd is None:
             raise HostError("OpenSSH's server needs root and the package openssh-server")
         self._sshd = None if ssh == "asyncssh" else sshd
-        self._random = random.Random(seed)  # ports, not secrets
+        self._random = random.Random()  # ports, not secrets
         self._running: dict[str, _Running] = {}
         self._addresses: dict[str, str] = {}
         self._checked = False

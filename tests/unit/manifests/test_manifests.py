@@ -56,10 +56,16 @@ def test_cluster_wide_rights_are_exactly_these():
         *((group, f"{kind}/finalizers", "update") for kind in kinds),
         ("", "secrets", "get"),
         *(("", "configmaps", verb) for verb in ("get", "create", "patch", "delete")),
-        *(("", "namespaces", verb) for verb in ("get", "list", "watch")),
-        *(("events.k8s.io", "events", verb) for verb in ("create", "patch")),
+        ("", "namespaces", "get"),
+        ("events.k8s.io", "events", "create"),
         ("apiextensions.k8s.io", "customresourcedefinitions", "get"),
     }
+
+
+def test_roles_of_one_namespace_give_what_the_cluster_role_gives_less_what_is_the_clusters():
+    role = only(documents(MANIFESTS / "overlays" / "namespaced" / "role.yaml"), "Role")
+    whole = grants(only(documents(MANIFESTS / "base" / "rbac.yaml"), "ClusterRole"))
+    assert grants(role) == whole - {("apiextensions.k8s.io", "customresourcedefinitions", "get")}
 
 
 def test_no_right_is_a_wildcard_and_secrets_are_never_listed():
