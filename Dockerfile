@@ -26,14 +26,17 @@ RUN /opt/build/bin/pip wheel --quiet --no-deps --no-build-isolation --no-index -
  && /opt/gpupod/bin/pip install --quiet --no-deps --no-index /src/dist/*.whl \
  && /opt/gpupod/bin/python -c "import pathlib, shutil, sysconfig; shutil.rmtree(pathlib.Path(sysconfig.get_path('purelib')) / 'gpupod_rehearsal')" \
  && /opt/gpupod/bin/pip uninstall --quiet --yes pip setuptools \
+ && /opt/build/bin/cyclonedx-py environment --output-reproducible -o /opt/gpupod/sbom.cdx.json /opt/gpupod/bin/python \
  && /opt/gpupod/bin/python -m compileall -q -j 0 /opt/gpupod/lib
 
 FROM ${BASE}
 ARG VERSION=0.1.0
 ARG REVISION=unknown
+ARG SOURCE=https://github.com/gpupod/gpupod-operator
 LABEL org.opencontainers.image.title="gpupod-operator" \
       org.opencontainers.image.description="Rents RunPod GPU pods for experiment sweeps and loses no result" \
       org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="${SOURCE}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 COPY --from=builder /opt/gpupod /opt/gpupod

@@ -86,7 +86,7 @@ LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --genera
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(LOCK) pyproject.toml -o requirements.lock $(ARGS)
 	$(LOCK) --group dev --extra rehearsal -c requirements.lock pyproject.toml -o requirements-dev.lock $(ARGS)
-	$(LOCK) --group build -c requirements-dev.lock -o requirements-build.lock $(ARGS)
+	$(LOCK) --group build --group sbom -c requirements-dev.lock -o requirements-build.lock $(ARGS)
 
 clean:  ## remove .venv and all caches inside the checkout
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ import pytest_asyncio
 from gpupod_rehearsal.controlplane import ControlPlane
 from nodekit import audit
 from nodekit.enter import INSIDE
-from nodekit.node import cluster
+from nodekit.node import cluster, ctr_of
 from nodekit.stage import NodeStage
 
 pytestmark = pytest.mark.e2e
@@ -32,6 +32,6 @@ def node(folder: Path) -> Iterator[ControlPlane]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def stage(node: ControlPlane) -> AsyncIterator[NodeStage]:
-    async with NodeStage(node, replicas=2) as made:
+async def stage(node: ControlPlane, folder: Path) -> AsyncIterator[NodeStage]:
+    async with NodeStage(node, ctr_of(folder), replicas=2) as made:
         yield made

@@ -81,6 +81,22 @@ def test_only_the_locked_runtime_dependencies_are_in_it(inside: dict[str, Any]) 
     assert found == {name: locked[name] for name in found}
 
 
+def test_its_bill_of_materials_names_what_is_in_it(inside: dict[str, Any], runs: Engine) -> None:
+    printing = "import pathlib; print(pathlib.Path('/opt/gpupod/sbom.cdx.json').read_text())"
+    bill = json.loads(runs.run("-c", printing, flags=["--entrypoint=/opt/gpupod/bin/python"]).stdout)
+    assert bill["bomFormat"] == "CycloneDX"
+    named = {normal(part["name"]): part["version"] for part in bill["components"]}
+    assert named == {normal(name): version for name, version in inside["installed"].items()}
+
+
+def test_its_labels_say_what_it_is(runs: Engine) -> None:
+    labels = runs.inspect()["Config"]["Labels"]
+    prefix = "org.opencontainers.image."
+    wanted = {"title", "description", "licenses", "source", "version", "revision"}
+    assert wanted <= {name.removeprefix(prefix) for name in labels if name.startswith(prefix)}
+    assert labels[f"{prefix}licenses"] == "Apache-2.0"
+
+
 def test_no_tool_to_build_or_install_with_and_no_rehearsal(inside: dict[str, Any]) -> None:
     assert inside["importable"] == []
     assert inside["compilers"] == []

@@ -63,6 +63,11 @@ def cluster(workdir: Path, *, apiserver_args: Sequence[str] = ()) -> Iterator[Co
         yield plane
 
 
+def ctr_of(workdir: Path) -> Callable[..., str]:
+    """containerd's own command line, for the containers of the kubelet."""
+    return lambda *arguments: _ctr(programs.cache_folder(), workdir / "containerd", *arguments)
+
+
 def _ctr(bin_folder: Path, folder: Path, *arguments: str) -> str:
     order = [str(bin_folder / "ctr"), "--address", str(folder / "containerd.sock"), "-n", "k8s.io", *arguments]
     done = subprocess.run(order, capture_output=True, text=True, check=False)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
+import signal
 import subprocess
+import time
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ DEPLOYMENT = "deployment/gpupod-operator"
 class NodeStage(Stage):
     """`async with NodeStage(plane) as stage:`; the operator's pod is Ready on entry. `replicas` of it."""
 
-    def __init__(self, plane: ControlPlane, *, replicas: int = 1) -> None:
+    def __init__(self, plane: ControlPlane, ctr: Callable[..., str], *, replicas: int = 1) -> None:
         super().__init__(
             StageOptions(
                 plane=plane,
@@ -31,6 +35,7 @@ class NodeStage(Stage):
                 hub_args=("--host", NODE_IP),
             )
         )
+        self._ctr = ctr
         self._replicas = replicas
 
     async def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
@@ -54,6 +59,45 @@ class NodeStage(Stage):
         return await self.kubectl(
             "-n", SYSTEM, "logs", "-l", "app.kubernetes.io/name=gpupod-operator", "--tail=-1", "--prefix"
         )
+
+    async def leader(self, *, but: str | None = None, within: float = 40) -> str:
+        """The name of the pod that holds the Lease, once it is another than `but`."""
+        async with asyncio.timeout(within):
+            while True:
+                lease = json.loads(await self.kubectl("-n", SYSTEM, "get", "lease", "gpupod-operator", "-o", "json"))
+                holder = (lease["spec"].get("holderIdentity") or "").rpartition("-")[0]
+                if holder and holder != but:
+                    return str(holder)
+                await asyncio.sleep(0.2)
+
+    @contextlib.asynccontextmanager
+    async def holders(self) -> AsyncIterator[list[tuple[float, str]]]:
+        """Who holds the Lease, looked at again and again inside of the block: (monotonic seconds, name or nothing)."""
+        seen: list[tuple[float, str]] = []
+
+        async def look() -> None:
+            while True:
+                lease = json.loads(await self.kubectl("-n", SYSTEM, "get", "lease", "gpupod-operator", "-o", "json"))
+                seen.append((time.monotonic(), lease["spec"].get("holderIdentity") or ""))
+                await asyncio.sleep(0.2)
+
+        looking = asyncio.create_task(look())
+        try:
+            yield seen
+        finally:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+
+    async def container(self, pod: str) -> str:
+        """The id of the operator's container in this pod."""
+        found = json.loads(await self.kubectl("-n", SYSTEM, "get", "pod", pod, "-o", "json"))
+        return str(found["status"]["containerStatuses"][0]["containerID"]).removeprefix("containerd://")
+
+    def kill(self, container: str) -> None:
+        """SIGKILL to its first process."""
+        tasks = self._ctr("tasks", "ls").splitlines()
+        (pid,) = [int(line.split()[1]) for line in tasks if line.startswith(container)]
+        os.kill(pid, signal.SIGKILL)
 
     async def _install(self) -> None:
         key = self.workdir / "runpod.key"

@@ -53,7 +53,6 @@ def test_cluster_wide_rights_are_exactly_these():
     assert grants(role) == {
         *((group, kind, verb) for kind in kinds for verb in ("get", "list", "watch", "patch")),
         *((group, f"{kind}/status", "patch") for kind in kinds),
-        *((group, f"{kind}/finalizers", "update") for kind in kinds),
         ("", "secrets", "get"),
         *(("", "configmaps", verb) for verb in ("get", "create", "patch", "delete")),
         ("", "namespaces", "get"),
