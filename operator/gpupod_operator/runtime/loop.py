@@ -11,6 +11,7 @@ from gpupod_operator.api.base import dump
 from gpupod_operator.api.gpupod_spec import GpuPodSpec
 from gpupod_operator.api.gpupod_status import GpuPodStatus
 from gpupod_operator.api.names import GPUPOD_KIND, GPUPODS
+from gpupod_operator.api.times import parse_time
 from gpupod_operator.core.gpupod.decide import decide
 from gpupod_operator.core.gpupod.scope import Identity, Scope
 from gpupod_operator.core.gpupod.settle import Settled
@@ -156,6 +157,7 @@ async def _decide(
         instance=world.instance,
         deleting=bool(metadata.get("deletionTimestamp")),
         annotations=metadata.get("annotations") or {},
+        created_at=parse_time(metadata["creationTimestamp"]) if metadata.get("creationTimestamp") else None,
     )
     entropy = world.entropy()
     asked: set[Need] = set()

@@ -48,7 +48,20 @@ def create(scope: Scope, *, cause: AttemptCause, why: str) -> Step:
             Reason.OBSERVATION_FAILED,
             f"no pod is created before one complete list of the account: {inventory.message}",
         )
+    if _may_have_had_one(scope) and inventory.sequence < scope.policy.lists_for_gone:
+        scope.wake_in(scope.policy.observe_every)
+        return Wait(
+            Reason.CREATE_UNKNOWN,
+            "this object is older than what is known of it, as after a restore from a backup: its first pod is created "
+            "once a second complete list shows none, either",
+        )
     return _post(scope, choice, cause, why)
+
+
+def _may_have_had_one(scope: Scope) -> bool:
+    """No attempt is on record although the object is not new; a single list that lacks its pod may lie."""
+    born = scope.identity.created_at
+    return scope.status.attempt is None and born is not None and scope.now - born > scope.policy.create_settle
 
 
 def _not_allowed(scope: Scope) -> Step | None:

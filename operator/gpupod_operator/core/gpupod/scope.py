@@ -32,6 +32,8 @@ class Identity:
     instance: str
     deleting: bool = False
     annotations: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
+    """When the API server made the object, by its clock."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from decimal import Decimal
 
-from gpupod_operator.api.gpupod_status import AttemptCause, CostStatus
+from gpupod_operator.api.gpupod_status import AttemptCause, AttemptIntent, CostStatus
 from gpupod_operator.core.gpupod.burn import SMALLEST, max_burn
 from gpupod_operator.core.gpupod.scope import Presence, Scope
 from gpupod_operator.core.provider import ProviderPod, ProviderState
@@ -111,10 +111,18 @@ def _rate(scope: Scope) -> Decimal | None:
     if scope.presence not in (Presence.PRESENT, Presence.FRESH) or pod is None:
         return None
     if pod.state is ProviderState.EXITED:
-        return stopped_rate(scope)
+        return _starting_rate(scope) or stopped_rate(scope)
     if pod.cost_per_hour is None:
         return None
     return pod.cost_per_hour + running_volume_rate(_volume_gb(scope))
+
+
+def _starting_rate(scope: Scope) -> Decimal | None:
+    """A start is ordered and its outcome not seen: it counts as running, at its price before it was stopped."""
+    attempt = scope.status.attempt
+    if attempt is None or attempt.intent is not AttemptIntent.START or attempt.per_hour is None:
+        return None
+    return attempt.per_hour + running_volume_rate(_volume_gb(scope))
 
 
 def stopped_rate(scope: Scope) -> Decimal:
