@@ -13,7 +13,7 @@ ARGS ?=
 SELECT ?= not bench and not image and not soak and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test e2e lint fmt fmt-check types layers check lock clean
+.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test e2e e2e-full lint fmt fmt-check types layers check lock clean
 
 help:  ## list these commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ image-test: controlplane  ## build the container image and try it; needs docker,
 
 e2e: controlplane  ## a real node runs the image: kubelet, containerd and the rest in namespaces of their own; needs root
 	@cd tests && PYTHONPATH=. $(abspath $(BIN))/python -m nodekit.enter $(abspath $(BIN))/python -m pytest -n 0 -m e2e e2e $(ARGS)
+
+e2e-full: controlplane  ## the same, and the Helm chart on that node, by helm itself (built once)
+	@cd tests && PYTHONPATH=. GPUPOD_E2E_FULL=1 $(abspath $(BIN))/python -m nodekit.enter $(abspath $(BIN))/python -m pytest -n 0 -m e2e e2e $(ARGS)
 
 lint: $(STAMP)  ## ruff
 	$(BIN)/ruff check .

@@ -13,11 +13,14 @@ import tempfile
 from pathlib import Path
 
 from gpupod_rehearsal.controlplane import ProgressLine, ensure_programs
+from helmkit import program as helm
 from nodekit import images, programs
 from nodekit.network import set_up
 
 INSIDE = "GPUPOD_NODE_IMAGES"
 """Set inside: the folder with the image archives."""
+FULL = "GPUPOD_E2E_FULL"
+"""Set outside: also what needs programs that are not of a cluster."""
 _TMPFS = ("/run", "/var/log", "/var/lib/cni", "/etc/cni")
 """Where programs of the node write by habit; inside the namespace these places are its own."""
 
@@ -32,6 +35,8 @@ def main(command: list[str]) -> int:
     line = ProgressLine()
     ensure_programs(["etcd", "kube-apiserver", "kube-controller-manager", "kubectl"], report=line)
     programs.ensure(line)
+    if FULL in os.environ:
+        helm.program(line)
     line.close()
     with tempfile.TemporaryDirectory(prefix="gpupod-node-") as folder:
         print("building the image", flush=True)

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from gpupod_operator import __version__
 from gpupod_operator.cli.check import check
 from gpupod_operator.cli.rehearse import rehearse
+from gpupod_operator.cli.uninstall import uninstall_check
 from gpupod_operator.cluster.login import own_namespace
 from gpupod_operator.handlers.operator import run as serve
 from gpupod_operator.handlers.preflight import StartError
@@ -127,6 +128,7 @@ def version() -> None:
 
 app.command("check")(check)
 app.command("rehearse")(rehearse)
+app.command("uninstall-check")(uninstall_check)
 
 
 def crd_text(name: str) -> str:
