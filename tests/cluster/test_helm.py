@@ -32,7 +32,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "namespaced": {"settings": {"watchNamespaces": ["a", "b"], "instanceId": "mine"}},
     "digest": {"image": {"digest": "sha256:" + "0" * 64}, "imagePullSecrets": [{"name": "pull"}]},
-    "placing": {"nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}], "podAnnotations": {"example.org/team": "ml"}},
+    "placing": {
+        "nodeSelector": {"a": "b"},
+        "tolerations": [{"operator": "Exists"}],
+        "podAnnotations": {"example.org/team": "ml"},
+    },
     "monitored": {"podMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "bare": {
         "networkPolicy": {"enabled": False},
