@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from decimal import Decimal
 
+import aiohttp
 import pytest
 
+from chaoskit.money import GRAIN
 from chaoskit.operations import OPERATIONS
 from chaoskit.scene import Scene, gpupod
 from chaoskit.staging import staged
 from gpupod_operator.api.names import GPUPODS
+from gpupod_operator.api.times import parse_time
+from gpupod_operator.core.gpupod.timer import ACTS_WITHIN
 
 UNKNOWABLE = timedelta(minutes=2)
 """Per pod: from its end to the proof, which is two lists and a GET, or the next look."""
@@ -82,5 +87,31 @@ def test_a_late_ghost_is_paid_for_by_its_object():
         await scene.pause(timedelta(minutes=5))
         scene.books.close()
         assert scene.books.broken == [], scene.story()
+
+    staged(play)
+
+
+@pytest.mark.parametrize("late", [timedelta(0), ACTS_WITHIN])
+def test_a_pod_that_stops_itself_costs_no_more_than_was_said_when_its_operator_died(late):
+    """The agent of these schedules is told its deadline and not played: the test stops the pod, with the pod's key."""
+
+    async def play(scene: Scene) -> None:
+        scene.cluster.apply(GPUPODS, "one", gpupod(spend={"ttl": "30m"}))
+        await scene.until(lambda: (scene.status().get("cost") or {}).get("maxBurn") is not None)
+        bound = Decimal(scene.status()["cost"]["maxBurn"])
+        deadline = parse_time(scene.status()["attempt"]["timer"]["deadline"])
+        await scene.die()
+        await scene.pause(deadline + late - scene.clock.now())
+        (pod,) = scene.alive()
+        headers = {"Authorization": f"Bearer {pod.key}", "User-Agent": "gpupod-cell/1"}
+        url = f"{scene.sim.url}/v2/pods/{pod.id}/action"
+        async with (
+            aiohttp.ClientSession(headers=headers) as session,
+            session.post(url, json={"action": "stop"}) as answer,
+        ):
+            assert answer.status == 200
+        await scene.pause(timedelta(hours=12))
+        spent = scene.sim.cloud.ledger.spent(scene.clock.now())
+        assert bound - Decimal("0.25") <= spent <= bound + GRAIN
 
     staged(play)

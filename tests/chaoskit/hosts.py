@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from chaoskit.clock import LoopClock
 from gatekit.cells import agent_cell
+from gpupod_operator.api.times import parse_time
 from gpupod_operator.core.plan import DrainWorkload, InstallAgent, LaunchWorkload
 from gpupod_operator.core.shell import ShellReading, ShellTarget, SshClass
 from gpupod_operator.ports import LaunchRefused, ShellError
@@ -24,6 +26,7 @@ class Hosts:
         self.sim: RunPodSimulator | None = None
         self._hosts: dict[tuple[str, str], Host] = {}
         self._orders: dict[int, tuple[str, ...]] = {}
+        self._deadlines: dict[int, datetime | None] = {}
         self.launched: list[tuple[str, str]] = []
         """(pod id, launch id) of every process that was ever started."""
 
@@ -45,11 +48,15 @@ class Hosts:
     async def install_agent(self, target: ShellTarget, key: str, *, settings: Mapping[str, Any]) -> str:
         host = await self._reached(target)
         cells = {uid: agent_cell(uid, "Pending") for uid in self._orders.get(id(host), ())}
-        host.install(InstallAgent(target, str(settings["attempt"]), b"", "", None), cells)
+        deadline = self._deadlines.get(id(host))
+        host.install(InstallAgent(target, str(settings["attempt"]), b"", "", None, deadline), cells)
         return TREE
 
     async def write_cells(self, target: ShellTarget, key: str, cells: bytes) -> None:
-        self._orders[id(await self._reached(target))] = tuple(c["uid"] for c in json.loads(cells)["cells"])
+        told, host = json.loads(cells), await self._reached(target)
+        self._orders[id(host)] = tuple(c["uid"] for c in told["cells"])
+        timer = told.get("timer")
+        self._deadlines[id(host)] = parse_time(timer["deadline"]) if timer is not None else None
 
     async def launch(
         self,
