@@ -51,6 +51,11 @@ def test_a_gpupod_is_judged_by_its_conditions(obj: dict[str, Any], wanted: str) 
     assert health("GpuPod", obj)[0] == wanted
 
 
+@pytest.mark.parametrize("phase", Phase)
+def test_no_phase_alone_makes_a_gpupod_healthy(phase: Phase) -> None:
+    assert health("GpuPod", gpupod({"conditions": conditions(Ready="False"), "phase": str(phase)}))[0] != "Healthy"
+
+
 @pytest.mark.parametrize(
     ("told", "wanted"),
     [
@@ -115,4 +120,4 @@ def test_every_status_of_many_lives_has_a_health_that_fits_it() -> None:
             assert "Ready" in is_true
         if "Reconciling" in is_true:
             assert found != "Healthy"
-    assert {Phase.READY, Phase.STOPPED, Phase.WEDGED, Phase.STARTING, Phase.TERMINATING} <= seen
+    assert {"Pending", "Provisioning", "Ready", "Stopped", "Stopping", "Terminating", "Unreachable"} <= seen
