@@ -230,3 +230,19 @@ def test_an_open_create_is_looked_for_on_the_shared_lists():
     d.step()
     assert lists_beside_the_ticks(d, d.policy.create_settle - 2 * TICK) == 0
     assert d.condition("Reconciling")[1] == Reason.CREATE_UNKNOWN
+
+
+@pytest.mark.parametrize("owner", [None, "inst/ml/other/uid-other"])
+def test_a_status_that_was_pointed_at_somebody_elses_pod_costs_neither_pod(owner):
+    d = ready()
+    own = d.pod_id
+    other = rented(d, owner).id
+    attempt = d.status.attempt
+    assert attempt is not None
+    d.status = d.status.model_copy(update={"attempt": attempt.model_copy(update={"pod_id": other})})
+    d.run(limit=timedelta(minutes=10))
+    assert [c.verb for c in d.cloud.calls] == ["create"]
+    assert (d.pod_id, d.status.phase) == (own, "Ready")
+    d.deleting = True
+    d.run(until=lambda: d.released, limit=timedelta(minutes=10))
+    assert [p.id for p in d.cloud.billed()] == [other]

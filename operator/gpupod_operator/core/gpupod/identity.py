@@ -28,12 +28,18 @@ def reconcile_identity(scope: Scope) -> Step | None:
     others = tuple(
         p for p in ours if p.id != scope.pod_id and p.id not in released and isinstance(scope.handle(p), OwnedPod)
     )
+    mine = _really_ours(scope, others)
+    if mine is not None:
+        return _take_over(scope, mine, f"status names pod {scope.pod_id}, which is somebody else's")
     strange: list[ProviderPod] = []
     ghosts = [p for p in others if _is_ghost(scope, p)]
     due = next((p for p in ghosts if _delete_due(scope, p)), None)
     if due is not None:
         return _delete_ghost(scope, due)
     for pod in (p for p in others if p not in ghosts):
+        if _twin_of_record(scope, pod):
+            scope.wake_in(scope.policy.observe_every)  # which of the two is the ghost shows once the recorded one does
+            continue
         if _answers_open_create(scope, pod):
             return _take_over(scope, pod, "it answers the create whose outcome was unknown")
         strange.append(pod)
@@ -58,13 +64,40 @@ def reconcile_identity(scope: Scope) -> Step | None:
     return _take_over(scope, strange[0], "status is older than the world: this live pod carries our stamp")
 
 
+def _really_ours(scope: Scope, others: tuple[ProviderPod, ...]) -> ProviderPod | None:
+    """Status was edited by hand: the recorded pod is not ours, and the one of its nonce is no ghost beside it."""
+    attempt, recorded = scope.status.attempt, _recorded(scope)
+    if attempt is None or recorded is None or isinstance(scope.handle(recorded), OwnedPod):
+        return None
+    made = [p for p in others if p.stamp is not None and p.stamp.nonce == attempt.nonce]
+    return made[0] if len(made) == 1 else None
+
+
 def _is_ghost(scope: Scope, pod: ProviderPod) -> bool:
     attempt = scope.status.attempt
     if attempt is None or pod.stamp is None:
         return False
     if pod.stamp.nonce in (attempt.retired_nonces or ()):
         return True
-    return attempt.pod_id is not None and pod.stamp.nonce == attempt.nonce
+    recorded = _recorded(scope)
+    known = scope.presence is Presence.GONE or (recorded is not None and isinstance(scope.handle(recorded), OwnedPod))
+    return _twin_of_record(scope, pod) and known
+
+
+def _twin_of_record(scope: Scope, pod: ProviderPod) -> bool:
+    """The create that made the recorded pod made this one, too: one of them is a ghost."""
+    attempt = scope.status.attempt
+    same = attempt is not None and pod.stamp is not None and pod.stamp.nonce == attempt.nonce
+    return same and attempt is not None and attempt.pod_id is not None
+
+
+def _recorded(scope: Scope) -> ProviderPod | None:
+    """The pod that status names, as the list or our own create's answer shows it."""
+    inventory, recent = scope.facts.inventory, scope.facts.recent_pod
+    if inventory is None or scope.pod_id is None:
+        return None
+    own = recent if recent is not None and recent.id == scope.pod_id else None
+    return inventory.pods.get(scope.pod_id) or own
 
 
 def _delete_due(scope: Scope, pod: ProviderPod) -> bool:
