@@ -13,7 +13,7 @@ ARGS ?=
 SELECT ?= not bench and not image and not soak and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test e2e e2e-full lint fmt fmt-check types layers check lock clean
+.PHONY: help venv demo controlplane test unit cluster chaos soak bench image-test e2e e2e-full generate lint fmt fmt-check types layers check lock clean
 
 help:  ## list these commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,11 @@ check: lint fmt-check types layers  ## all of these
 # --universal: one file for all supported Pythons. No index address gets into it.
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-header --no-annotate
+
+generate: $(STAMP)  ## renew what follows from the code: pages of docs/, the chart's CRDs
+	$(BIN)/python -m gpupod_operator.cli.docs docs
+	cp crds/*.yaml manifests/helm/gpupod-operator/files/crds/
+	PYTHONPATH=tests $(BIN)/python -m helmkit.page
 
 lock: $(STAMP)  ## resolve the dependencies anew
 	$(LOCK) pyproject.toml -o requirements.lock $(ARGS)
