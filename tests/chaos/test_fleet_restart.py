@@ -34,7 +34,7 @@ def fleet(tmp_path: Path, count: int, quota: dict[str, int], play: Callable[[Fle
 
 
 @pytest.mark.parametrize(
-    "count", [300, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
+    "count", [150, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
 )
 def test_ready_objects_outlive_a_restart_without_a_write_or_a_create(tmp_path, count):
     async def play(scene: Fleet) -> None:
@@ -56,7 +56,7 @@ def test_ready_objects_outlive_a_restart_without_a_write_or_a_create(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    "count", [300, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
+    "count", [150, pytest.param(1000, marks=pytest.mark.soak)], ids=lambda count: f"{count}-objects"
 )
 @pytest.mark.parametrize(
     "quota", [pytest.param(QUOTA, id="documented-quota"), pytest.param(PLENTY, id="no-quota", marks=pytest.mark.soak)]
