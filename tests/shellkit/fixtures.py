@@ -15,17 +15,19 @@ from shellkit.server import SSHD, PodServer, prepare, run_asyncssh, start_sshd
 @pytest.fixture(params=["openssh", "asyncssh"])
 async def server(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PodServer]:
     pod = prepare(tmp_path)
-    if request.param == "openssh":
-        if SSHD is None or os.getuid() != 0:
-            pytest.skip("needs OpenSSH's sshd (apt-get install openssh-server) and root")
-        process = await start_sshd(pod)
-        yield pod
-        process.terminate()
-        process.wait(10)
-    else:
-        async with run_asyncssh(pod):
+    try:
+        if request.param == "openssh":
+            if SSHD is None or os.getuid() != 0:
+                pytest.skip("needs OpenSSH's sshd (apt-get install openssh-server) and root")
+            process = await start_sshd(pod)
             yield pod
-    _end_what_was_started(pod)
+            process.terminate()
+            process.wait(10)
+        else:
+            async with run_asyncssh(pod):
+                yield pod
+    finally:
+        _end_what_was_started(pod)
 
 
 def _end_what_was_started(pod: PodServer) -> None:
